@@ -1,0 +1,79 @@
+//! Why a request was routed, and why its answer came from where it came from.
+
+use crate::reasons;
+
+reasons! {
+    /// Which site and rule a request fell to, or why none.
+    Route, "route" {
+        SiteByHost = "site-by-host", "a site names this host", "";
+        SiteByWildcard = "site-by-wildcard", "a site's wildcard covers this host", "";
+        SiteByDefault = "site-by-default", "no site names this host, the default site took it", "add the host to a site's `hosts`";
+        UnknownHost = "unknown-host", "no site serves this host and there is no default site", "add the host to a site's `hosts`, or set `default = true` on one site";
+        BadTarget = "bad-target", "the request target cannot be normalised", "";
+        RuleMatched = "rule-matched", "this is the first rule in file order that matches", "";
+        NoRule = "no-rule", "no rule matches, the site's default policy holds", "add a rule with `samovar rule add`";
+    }
+}
+
+reasons! {
+    /// Why the cache served, joined, fetched or stood aside.
+    Lookup, "lookup" {
+        Fresh = "fresh", "a stored answer is fresh", "";
+        FreshHot = "fresh-hot", "a prepared answer was sent from the hot tier", "";
+        Revalidated = "revalidated", "the origin confirmed the stored answer with a 304", "";
+        StaleWhileRevalidate = "stale-while-revalidate", "a stale answer was allowed while a refresh runs", "";
+        StaleIfError = "stale-if-error", "the origin failed and a stale answer was allowed", "";
+        Joined = "joined", "another request was already fetching this, both share one fetch", "";
+        NoEntry = "no-entry", "nothing is stored under this key", "";
+        VaryMiss = "vary-miss", "answers are stored under this key, none for these request fields", "normalise the field with `vary_headers` if its values mean the same";
+        Expired = "expired", "the stored answer is stale", "a longer lifetime, or a stale allowance";
+        MustRevalidate = "must-revalidate", "the stored answer may be used only after the origin confirms it", "";
+        Purged = "purged", "the stored answer was purged", "";
+        KnownNotStorable = "known-not-storable", "this key's last answer could not be stored, so requests for it do not wait for each other", "";
+        MethodNotCached = "method-not-cached", "only GET and HEAD are answered from the cache", "";
+        RuleNever = "rule-never", "the rule says never", "change the rule's `never`";
+        NoSitePolicy = "no-site-policy", "caching is off for this site", "set `cache = true` on the site";
+        RequestCookie = "request-cookie", "the request carries a cookie that may matter, and the lifetime is not the origin's own word", "list cookies that do not matter in `ignore_cookies`, or put one in the key with `vary_cookies`";
+        RequestAuthorization = "request-authorization", "the request carries Authorization and the origin did not allow sharing (RFC 9111 §3.5)", "the origin can send `public` or `s-maxage`; a rule can list it in `override`";
+        RequestNoCache = "request-no-cache", "the client asked for a fresh answer and the rule's `reload` honours that", "set `reload = \"ignore\"`";
+        RequestNoStore = "request-no-store", "the client forbade storing", "";
+        RequestBody = "request-body", "the request carries a body", "";
+        RequestUpgrade = "request-upgrade", "the request asks for another protocol", "";
+        RequestRange = "request-range", "a range was asked of something not stored, so the request went to the origin as it is", "";
+        OnlyIfCached = "only-if-cached", "the client wanted a stored answer or none, and none could be used", "";
+        FillDied = "fill-died", "the fetch this request had joined failed", "";
+        WaitedTooLong = "waited-too-long", "the fetch this request had joined did not produce a head in time", "";
+    }
+}
+
+reasons! {
+    /// Why an answer is, or is not, in the hot tier.
+    Hot, "hot" {
+        Promoted = "promoted", "the answer was prepared for the hot tier", "";
+        NotHotYet = "not-hot-yet", "fewer requests than the threshold came within the period", "ask again, or lower `hot.threshold`";
+        RuleOff = "hot-off", "the rule keeps it out of the hot tier", "set `hot = true`";
+        TooLarge = "hot-too-large", "the body is larger than the hot tier takes", "raise `hot.max_bytes`";
+        NotStored = "hot-not-stored", "nothing is stored that could be prepared", "";
+        Incomplete = "hot-incomplete", "the answer is still arriving", "";
+        StatusNotHot = "hot-status", "only 200 answers are prepared", "";
+        NoLifetime = "hot-no-lifetime", "the answer must be revalidated on every use", "";
+        TargetForm = "hot-target-form", "the request target is not in origin form", "";
+        HasCookie = "hot-cookie", "the request carries a cookie that may matter", "list it in `ignore_cookies`";
+        HasAuthorization = "hot-authorization", "the request carries Authorization", "";
+        HasRange = "hot-range", "the request asks for a range", "";
+        HasCondition = "hot-condition", "the request is conditional", "";
+        HasCacheControl = "hot-cache-control", "the request carries cache directives", "";
+        HasExpect = "hot-expect", "the request carries Expect", "";
+        HasBody = "hot-body", "the request carries a body", "";
+        HasUpgrade = "hot-upgrade", "the request asks for another protocol", "";
+        MethodNotHot = "hot-method", "only GET is answered from the hot tier", "";
+        VersionNotHot = "hot-version", "only HTTP/1.1 keep-alive requests are answered from the hot tier", "";
+        UnknownTarget = "hot-unknown-target", "no prepared answer has this target", "";
+        UnknownVariant = "hot-unknown-variant", "prepared answers exist, none for these request fields", "";
+        Expired = "hot-expired", "the prepared answer is no longer fresh", "";
+        Dead = "hot-dead", "the prepared answer was purged or replaced", "";
+        OldEpoch = "hot-old-epoch", "the configuration changed since the answer was prepared", "";
+        Draining = "hot-draining", "the server is stopping", "";
+        TooManyFields = "hot-too-many-fields", "the request has more fields than the hot tier looks at", "";
+    }
+}

@@ -1,0 +1,45 @@
+//! Why an attempt at an origin failed.
+
+use crate::reasons;
+
+reasons! {
+    /// Why an upstream gave no whole answer.
+    Upstream, "upstream" {
+        Refused = "upstream-refused", "the upstream refused the connection", "is it running, and is the address right?";
+        Unreachable = "upstream-unreachable", "the upstream cannot be reached", "check the network and the address";
+        Unresolved = "upstream-unresolved", "the upstream's name does not resolve", "check the name";
+        SocketMissing = "upstream-socket-missing", "the upstream's unix socket does not exist", "is it running, and is the path right?";
+        SocketDenied = "upstream-socket-denied", "the upstream's unix socket may not be opened by this user", "check the socket's owner and mode";
+        ConnectTimeout = "upstream-connect-timeout", "the upstream did not accept the connection in time", "raise `connect_timeout`, or look at the upstream's backlog";
+        HeadTimeout = "upstream-head-timeout", "the upstream did not answer in time", "raise `head_timeout`, or find out why it is slow";
+        BodyTimeout = "upstream-body-timeout", "the upstream stopped sending", "raise `body_timeout`";
+        QueueFull = "queue-full", "every connection to the upstream is in use and the queue is full", "raise `max_connections`";
+        QueueTimeout = "queue-timeout", "no connection to the upstream became free in time", "raise `max_connections`, or find out why it is slow";
+        Reset = "upstream-reset", "the upstream closed the connection before it answered", "look at the upstream's own log";
+        BadHead = "upstream-bad-head", "the upstream's answer is not HTTP", "is this an HTTP port?";
+        BadFraming = "upstream-bad-framing", "the upstream's answer contradicts itself about its length", "";
+        ShortBody = "upstream-short-body", "the upstream stopped before the length it had announced", "look at the upstream's own log";
+        HeadTooLarge = "upstream-head-too-large", "the upstream's head exceeds the limit", "raise `head_max_bytes`";
+        ClientGone = "client-gone", "the client left or stopped sending its body", "";
+        NotFastCgi = "upstream-not-fastcgi", "the upstream does not speak FastCGI", "is this a FastCGI port?";
+        Overloaded = "upstream-overloaded", "the application is at its limit and refused the request", "raise php-fpm's `pm.max_children`";
+        LoopDetected = "loop-detected", "the request has already passed through this server", "an upstream points back at this listener";
+    }
+}
+
+reasons! {
+    /// Why files gave no answer.
+    Files, "files" {
+        NotFound = "file-not-found", "there is no such file", "";
+        Hidden = "file-hidden", "this name is never served", "dot-files, web.config, .htaccess, script sources and Samovar's own configuration stay hidden";
+        OutsideRoot = "file-outside-root", "the path leads out of the root", "links that leave the root are not followed";
+        NoIndex = "no-index", "the folder has no index document and listing is off", "add an index document, or set `listing = true`";
+        NoHandler = "no-handler", "no handler is configured for this script extension, and its source is not served", "add `handlers = [{ extension = \"…\", fastcgi = \"…\" }]` to the site";
+        Unreadable = "file-unreadable", "the file may not be read by this user", "check the owner and mode of the file";
+        MethodNotAllowed = "file-method", "files answer only GET, HEAD and OPTIONS", "";
+        NotAFile = "not-a-file", "the path names neither a file nor a folder", "";
+        RootGone = "root-gone", "the root folder is gone", "restore it, or change `files`";
+        Changed = "file-changed", "the file changed while it was being sent", "";
+        IoError = "file-io-error", "reading failed", "look at the system's log";
+    }
+}

@@ -1,0 +1,56 @@
+//! Why an answer was, or was not, stored, and where its lifetime comes from.
+
+use crate::reasons;
+
+reasons! {
+    /// Why an answer was, or was not, stored.
+    Store, "store" {
+        Stored = "stored", "the answer is stored", "";
+        StoredStripped = "stored-stripped", "the answer is stored without its Set-Cookie", "";
+        Refreshed = "refreshed", "a 304 renewed the stored answer", "";
+        RuleNever = "rule-never", "the rule says never", "change the rule's `never`";
+        MethodNotStored = "method-not-stored", "answers to this method are not stored", "";
+        StatusNotStorable = "status-not-storable", "this status is not stored without explicit freshness", "the origin can send `max-age`; a rule can set `for`";
+        StatusNotListed = "status-not-listed", "the rule's `only_status` does not list this status", "add it to `only_status`";
+        TypeNotListed = "type-not-listed", "the rule's `only_type` does not list this media type", "add it to `only_type`";
+        NoStore = "no-store", "the origin forbids storing", "the origin can drop `no-store`; a rule can list it in `override`";
+        Private = "private", "the origin says the answer is for one user", "the origin can drop `private`; a rule can list it in `override`";
+        NoCache = "no-cache", "the origin demands revalidation on every use and gave no validator", "the origin can send an ETag; a rule can list `no-cache` in `override`";
+        VaryStar = "vary-star", "the answer varies by something beyond the request fields", "the origin can name the fields; a rule can list `vary-star` in `override`";
+        SetCookie = "set-cookie", "the answer sets a cookie", "stop sending Set-Cookie where it is not needed, or set `set_cookie = \"strip\"`";
+        RequestCookie = "request-cookie", "the request carried a cookie that may matter, and the lifetime is not the origin's own word", "list cookies that do not matter in `ignore_cookies`";
+        RequestAuthorization = "request-authorization", "the request carried Authorization and the origin did not allow sharing (RFC 9111 §3.5)", "the origin can send `public` or `s-maxage`";
+        RequestNoStore = "request-no-store", "the client forbade storing", "";
+        NoExplicitFreshness = "no-explicit-freshness", "the origin gave no lifetime and none could be estimated", "the origin can send `Cache-Control: max-age=…`; a rule can set `when_silent`";
+        ZeroLifetime = "zero-lifetime", "the answer is stale on arrival and cannot be revalidated", "the origin can send a longer `max-age`; a rule can set `for`";
+        TooLarge = "too-large", "the body exceeds the largest that is stored", "raise `max_bytes`";
+        TooSmall = "too-small", "the body is smaller than the smallest that is stored", "lower `min_bytes`";
+        BudgetTooSmall = "budget-too-small", "the body does not fit the memory budget", "raise `[memory] size`";
+        Partial = "partial", "a part of a representation is not stored", "";
+        MustUnderstand = "must-understand", "the origin stores only with caches that understand this status", "";
+        BadFraming = "bad-framing", "the answer's head contradicts itself", "";
+        Incomplete = "incomplete", "the origin stopped before the end", "";
+        PurgedInFlight = "purged-in-flight", "a purge came while the answer was arriving", "";
+        ConfigChanged = "config-changed", "the configuration changed while the answer was arriving", "";
+        Upgraded = "upgraded", "the connection changed protocol", "";
+        Abandoned = "abandoned", "every client left and the rest was not worth fetching", "";
+        AdmitAfter = "admit-after", "fewer requests than `admit_after` have asked for it", "lower `admit_after`";
+        Bypassed = "bypassed", "the request did not go through the cache", "";
+    }
+}
+
+reasons! {
+    /// Where a stored answer's lifetime comes from.
+    Lifetime, "lifetime" {
+        RuleFor = "rule-for", "the rule's `for`", "";
+        RuleSilent = "rule-when-silent", "the rule's `when_silent`, as the origin gave none", "";
+        UntilChanged = "until-changed", "until the file changes", "";
+        TargetedSamovar = "samovar-cache-control", "Samovar-Cache-Control (RFC 9213)", "";
+        TargetedCdn = "cdn-cache-control", "CDN-Cache-Control (RFC 9213)", "";
+        SMaxAge = "s-maxage", "the origin's s-maxage", "";
+        MaxAge = "max-age", "the origin's max-age", "";
+        Expires = "expires", "the origin's Expires", "";
+        Heuristic = "heuristic", "a tenth of the time since Last-Modified (RFC 9111 §4.2.2)", "";
+        None = "none", "no lifetime, the answer is revalidated on every use", "";
+    }
+}

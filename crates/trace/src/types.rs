@@ -1,0 +1,92 @@
+//! The record of one request.
+
+use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
+
+/// Where an answer came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// Prepared bytes below the HTTP engine.
+    Hot,
+    /// The memory tier.
+    Memory,
+    /// The origin.
+    Origin,
+    /// Samovar itself (errors, redirects, admin).
+    Own,
+}
+
+/// One decision or observation in a request's life.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// Which site, and why.
+    Site(Route, String),
+    /// Which rule, and why; the ids of later rules that matched too.
+    Rule(Route, String, Vec<String>),
+    /// The key.
+    Key(String),
+    /// Request inputs that reach the origin but are not in the key.
+    Unkeyed(Vec<String>),
+    /// Names of cookies that kept the request out of the cache.
+    Cookies(Vec<String>),
+    /// What the lookup said; age and remaining freshness in ms if something was stored.
+    Lookup(Lookup, Option<i64>, Option<i64>),
+    /// What the store decision said.
+    Store(Store),
+    /// The lifetime given, ms (`u64::MAX` until changed), and its source.
+    Lifetime(Lifetime, u64),
+    /// Words of `override` that made a difference.
+    Overridden(Vec<&'static str>),
+    /// Hot tier.
+    Hot(Hot),
+    /// How many requests of the threshold have come (`hits`, `threshold`).
+    HotProgress(u32, u32),
+    /// An upstream attempt failed; target and detail.
+    Upstream(Upstream, String),
+    /// An attempt was made: target, status, connect ms, first byte ms, reused connection.
+    Attempt { target: String, status: u16, connect_us: u64, first_byte_us: u64, reused: bool },
+    /// Files said no; detail for those who may see it.
+    Files(Files, String),
+    /// Refused at the door.
+    Reject(Reject),
+    /// What the client's conditions or ranges selected: `not-modified`, `range`, …
+    Selected(&'static str),
+}
+
+/// The record of one request.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Unique in the process: 16 hex digits.
+    pub id: u64,
+    /// Arrival, ms since the Unix epoch.
+    pub at_wall_ms: u64,
+    /// Client address (`unix:` for a socket).
+    pub client: String,
+    /// Method.
+    pub method: String,
+    /// Absolute URL as routed (host canonical), or the raw target if it could not be routed.
+    pub url: String,
+    /// `HTTP/1.1`.
+    pub version: &'static str,
+    /// Status sent; 0 if the client left first.
+    pub status: u16,
+    /// Body bytes sent.
+    pub body_bytes: u64,
+    /// Where the answer came from.
+    pub tier: Tier,
+    /// `hit`, `miss`, `pass`, `stale`, `revalidated`, `joined`, `hot`, `error`: one word for logs.
+    pub cache: &'static str,
+    /// The code of the reason that decided: what `Cache-Status` carries as `detail`.
+    pub reason: &'static str,
+    /// From arrival of the head to the first byte of the answer, µs.
+    pub first_byte_us: u64,
+    /// From arrival of the head to the last byte, µs.
+    pub total_us: u64,
+    /// Referer and User-Agent, for the combined log (`None` if absent).
+    pub referer: Option<String>,
+    /// See `referer`.
+    pub user_agent: Option<String>,
+    /// All facts in order.
+    pub facts: Vec<Fact>,
+    /// Request field names and values, credentials and cookies redacted.
+    pub request_fields: Vec<(String, String)>,
+}
