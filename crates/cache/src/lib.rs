@@ -1,1 +1,22 @@
-//! cache
+//! The cache core: entries and their variants, fills shared by many requests, the indexes that purge, admission,
+//! eviction, and one budget in bytes.
+//!
+//! All state is shared by all cores behind short critical sections; a purge marks first and returns then. Values
+//! and `now` come in, entries, live handles and reasons go out. Not here: HTTP's rules (`policy` judges through
+//! closures), sockets, files, clocks, logging; who asks the origin and in which order (`server::pipeline`).
+
+mod body;
+mod budget;
+mod core;
+mod entry;
+mod evict;
+mod fill;
+mod index;
+mod notes;
+mod shard;
+
+pub use body::{Body, Chunks, Growing, Reader};
+pub use budget::{Budget, Charge};
+pub use core::{Ask, Cache, Listed, Receipt, Scope, Settings, Stats, Step};
+pub use entry::{Entry, EntryHead, State};
+pub use fill::{Decided, FillFailure, Joined, Sink, Ticket};

@@ -1,0 +1,423 @@
+//! A stored body: chunks in memory, a body still growing, or an extent in a file.
+//!
+//! A growing body has one writer (the fill) and any number of readers on any core. A slow reader holds back
+//! neither the writer nor the others: while the body is worth storing it is kept whole; once it turns out too
+//! large to store (`overflow`), no reader may begin any more and the writer waits for the slowest.
+//! Not here: sockets, and reading the file of an extent (`origin`).
+
+use crate::budget::{Budget, Charge};
+use crate::fill::FillFailure;
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// Pieces are merged into chunks of this size as they arrive, so that many small reads of an origin do not
+/// become many small buffers for every later hit.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// How far the writer may run ahead of the slowest reader once the body will not be stored, bytes.
+const WINDOW_BYTES: u64 = 1024 * 1024;
+
+/// A stored body.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Whole, in memory.
+    Chunks(Arc<Chunks>),
+    /// Arriving.
+    Growing(Arc<Growing>),
+    /// An extent of a file.
+    Extent {
+        /// The file, as the shell opened it.
+        file: Arc<std::fs::File>,
+        /// First byte.
+        offset: u64,
+        /// Length, bytes.
+        len: u64,
+    },
+}
+
+impl Body {
+    /// Length in bytes if it is known by now.
+    pub fn len_bytes(&self) -> Option<u64> {
+        match self {
+            Body::Chunks(c) => Some(c.bytes),
+            Body::Growing(g) => g.len_bytes(),
+            Body::Extent { len, .. } => Some(*len),
+        }
+    }
+}
+
+/// A whole body in memory.
+#[derive(Debug)]
+pub struct Chunks {
+    parts: Box<[Bytes]>,
+    bytes: u64,
+    /// Held for its end only.
+    _charge: Charge,
+}
+
+impl Chunks {
+    /// A whole body out of `parts`.
+    pub fn new(parts: Vec<Bytes>, budget: &Arc<Budget>) -> Chunks {
+        let bytes = parts.iter().map(|p| p.len() as u64).sum();
+        Chunks { parts: parts.into_boxed_slice(), bytes, _charge: budget.charge(bytes) }
+    }
+
+    /// The parts, in order.
+    pub fn parts(&self) -> &[Bytes] {
+        &self.parts
+    }
+
+    /// Length, bytes.
+    pub fn len_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes `start..end` as shared slices.
+    pub fn slice(&self, start: u64, end: u64) -> Vec<Bytes> {
+        let mut out = Vec::new();
+        let mut at = 0u64;
+        for part in &self.parts {
+            let part_end = at + part.len() as u64;
+            let from = start.max(at);
+            let to = end.min(part_end);
+            if from < to {
+                out.push(part.slice((from - at) as usize..(to - at) as usize));
+            }
+            at = part_end;
+        }
+        out
+    }
+}
+
+/// A body that is still arriving.
+#[derive(Debug)]
+pub struct Growing {
+    announced_bytes: Option<u64>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// Merged and raw pieces in order; `first_byte` is the offset of the first one kept.
+    parts: VecDeque<Bytes>,
+    first_byte: u64,
+    end_byte: u64,
+    /// Raw pieces at the tail not merged yet, and their bytes.
+    raw_parts: usize,
+    raw_bytes: usize,
+    ended: Option<Result<(), FillFailure>>,
+    /// It will not be stored: parts read by all are dropped.
+    overflow: bool,
+    readers: Vec<ReaderSlot>,
+    next_reader: u64,
+    writer: Option<Waker>,
+    charge: Charge,
+}
+
+#[derive(Debug)]
+struct ReaderSlot {
+    id: u64,
+    at: u64,
+    waker: Option<Waker>,
+}
+
+impl Growing {
+    pub(crate) fn new(announced_bytes: Option<u64>, budget: &Arc<Budget>) -> Arc<Growing> {
+        Arc::new(Growing {
+            announced_bytes,
+            inner: Mutex::new(Inner {
+                parts: VecDeque::new(),
+                first_byte: 0,
+                end_byte: 0,
+                raw_parts: 0,
+                raw_bytes: 0,
+                ended: None,
+                overflow: false,
+                readers: Vec::new(),
+                next_reader: 0,
+                writer: None,
+                charge: budget.charge(0),
+            }),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic while the lock was held leaves plain data behind; the body stays usable.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The length the origin announced, or the true one once whole.
+    pub fn len_bytes(&self) -> Option<u64> {
+        if self.announced_bytes.is_some() {
+            return self.announced_bytes;
+        }
+        let inner = self.lock();
+        matches!(inner.ended, Some(Ok(()))).then_some(inner.end_byte)
+    }
+
+    /// Bytes that have arrived.
+    pub fn arrived_bytes(&self) -> u64 {
+        self.lock().end_byte
+    }
+
+    /// Readers at the moment.
+    pub fn readers(&self) -> usize {
+        self.lock().readers.len()
+    }
+
+    /// Begins to read at the first byte; `None` if the beginning is no longer kept.
+    pub fn read(self: &Arc<Self>) -> Option<Reader> {
+        let mut inner = self.lock();
+        if inner.overflow {
+            return None;
+        }
+        let id = inner.next_reader;
+        inner.next_reader += 1;
+        inner.readers.push(ReaderSlot { id, at: 0, waker: None });
+        Some(Reader { body: Arc::clone(self), id })
+    }
+
+    pub(crate) fn push(&self, piece: Bytes) {
+        if piece.is_empty() {
+            return;
+        }
+        let mut inner = self.lock();
+        inner.end_byte += piece.len() as u64;
+        inner.raw_bytes += piece.len();
+        inner.raw_parts += 1;
+        inner.parts.push_back(piece);
+        if inner.raw_bytes >= CHUNK_BYTES {
+            inner.merge();
+        }
+        inner.charge_kept();
+        let wakers = inner.take_wakers();
+        drop(inner);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The body will not be stored: what every reader has passed is dropped from now on.
+    pub(crate) fn overflow(&self) {
+        let mut inner = self.lock();
+        inner.overflow = true;
+        inner.drop_read();
+    }
+
+    /// Ready when the writer may push more: always, unless the body overflowed and a reader is far behind.
+    /// `Ready(false)` once it overflowed and nobody reads any more.
+    pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<bool> {
+        let mut inner = self.lock();
+        if !inner.overflow {
+            return Poll::Ready(true);
+        }
+        let Some(slowest) = inner.readers.iter().map(|r| r.at).min() else { return Poll::Ready(false) };
+        if inner.end_byte - slowest.min(inner.end_byte) < WINDOW_BYTES {
+            return Poll::Ready(true);
+        }
+        inner.writer = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Ends the body well or badly, and wakes everybody.
+    pub(crate) fn end(&self, result: Result<(), FillFailure>) {
+        let mut inner = self.lock();
+        if inner.ended.is_none() {
+            inner.ended = Some(result);
+        }
+        let wakers = inner.take_wakers();
+        drop(inner);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The whole body in exact-fit chunks. The writer calls it once, at the end, before `end`.
+    pub(crate) fn to_chunks(&self, budget: &Arc<Budget>) -> Chunks {
+        let mut inner = self.lock();
+        inner.merge();
+        let parts: Vec<Bytes> = inner.parts.iter().cloned().collect();
+        // From here on the chunks pay; what the readers of the growing body still hold is the same memory.
+        inner.charge.resize(0);
+        Chunks::new(parts, budget)
+    }
+}
+
+impl Inner {
+    /// Copies the raw tail into one exact-fit chunk: pieces of a network buffer keep all of it alive.
+    fn merge(&mut self) {
+        if self.raw_parts == 0 {
+            return;
+        }
+        let mut chunk = BytesMut::with_capacity(self.raw_bytes);
+        let from = self.parts.len() - self.raw_parts.min(self.parts.len());
+        for raw in self.parts.drain(from..) {
+            chunk.extend_from_slice(&raw);
+        }
+        self.parts.push_back(chunk.freeze());
+        self.raw_parts = 0;
+        self.raw_bytes = 0;
+    }
+
+    fn charge_kept(&mut self) {
+        let kept = self.end_byte - self.first_byte;
+        self.charge.resize(kept);
+    }
+
+    fn take_wakers(&mut self) -> Vec<Waker> {
+        self.readers.iter_mut().filter_map(|r| r.waker.take()).collect()
+    }
+
+    /// In overflow: drops the parts that every reader has passed, and wakes the writer if it may go on.
+    fn drop_read(&mut self) {
+        if !self.overflow {
+            return;
+        }
+        let slowest = self.readers.iter().map(|r| r.at).min().unwrap_or(self.end_byte);
+        while let Some(front) = self.parts.front() {
+            let next = self.first_byte + front.len() as u64;
+            if next > slowest {
+                break;
+            }
+            self.first_byte = next;
+            self.parts.pop_front();
+            // The raw tail shrinks only when everything before it is gone.
+            if self.parts.len() < self.raw_parts {
+                self.raw_parts = self.parts.len();
+                self.raw_bytes = self.parts.iter().map(Bytes::len).sum();
+            }
+        }
+        self.charge_kept();
+        if (self.readers.is_empty() || self.end_byte - slowest < WINDOW_BYTES)
+            && let Some(writer) = self.writer.take()
+        {
+            writer.wake();
+        }
+    }
+
+    /// The bytes from `at` to the end of the part they are in.
+    fn piece_at(&self, at: u64) -> Option<Bytes> {
+        let mut start = self.first_byte;
+        for part in &self.parts {
+            let end = start + part.len() as u64;
+            if at < end {
+                return Some(part.slice((at.saturating_sub(start)) as usize..));
+            }
+            start = end;
+        }
+        None
+    }
+}
+
+/// One reader of a growing body; dropping it ends its claim on the bytes.
+#[derive(Debug)]
+pub struct Reader {
+    body: Arc<Growing>,
+    id: u64,
+}
+
+impl Reader {
+    /// The next piece, `None` at a good end.
+    ///
+    /// # Errors
+    /// The failure of the fill if it died before the end.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FillFailure>>> {
+        let mut inner = self.body.lock();
+        let Some(slot) = inner.readers.iter().position(|r| r.id == self.id) else { return Poll::Ready(None) };
+        let at = inner.readers.get(slot).map_or(0, |r| r.at);
+        if let Some(piece) = inner.piece_at(at) {
+            if let Some(r) = inner.readers.get_mut(slot) {
+                r.at += piece.len() as u64;
+            }
+            inner.drop_read();
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        match &inner.ended {
+            Some(Ok(())) => Poll::Ready(None),
+            Some(Err(failure)) => Poll::Ready(Some(Err(failure.clone()))),
+            None => {
+                if let Some(r) = inner.readers.get_mut(slot) {
+                    r.waker = Some(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The length, if known.
+    pub fn len_bytes(&self) -> Option<u64> {
+        self.body.len_bytes()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut inner = self.body.lock();
+        inner.readers.retain(|r| r.id != self.id);
+        inner.drop_read();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noop() -> Context<'static> {
+        Context::from_waker(Waker::noop())
+    }
+
+    fn drain(reader: &mut Reader) -> (Vec<u8>, bool) {
+        let mut all = Vec::new();
+        loop {
+            match reader.poll_next(&mut noop()) {
+                Poll::Ready(Some(Ok(piece))) => all.extend_from_slice(&piece),
+                Poll::Ready(None) => return (all, true),
+                Poll::Ready(Some(Err(_))) | Poll::Pending => return (all, false),
+            }
+        }
+    }
+
+    #[test]
+    fn every_reader_sees_every_byte_whenever_it_began() {
+        let budget = Budget::new(1 << 30);
+        let body = Growing::new(None, &budget);
+        let mut early = body.read().unwrap();
+        let mut expected = Vec::new();
+        for i in 0..200u32 {
+            let piece = vec![i as u8; 5000];
+            expected.extend_from_slice(&piece);
+            body.push(Bytes::from(piece));
+            if i % 7 == 0 {
+                let _ = early.poll_next(&mut noop());
+            }
+        }
+        let mut late = body.read().unwrap();
+        let chunks = body.to_chunks(&budget);
+        body.end(Ok(()));
+        let (late_bytes, late_whole) = drain(&mut late);
+        assert!(late_whole);
+        assert_eq!(late_bytes, expected);
+        assert!(drain(&mut early).1);
+        assert_eq!(chunks.len_bytes(), expected.len() as u64);
+        assert_eq!(chunks.slice(4_990, 5_010).concat(), expected[4_990..5_010]);
+        assert_eq!(budget.used_bytes(), expected.len() as u64);
+        drop((chunks, body, early, late));
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn an_overflowed_body_is_bounded_by_the_slowest_reader() {
+        let budget = Budget::new(1 << 30);
+        let body = Growing::new(None, &budget);
+        let mut slow = body.read().unwrap();
+        body.push(Bytes::from(vec![1; 500_000]));
+        body.overflow();
+        assert!(body.read().is_none(), "no one may begin after the overflow");
+        assert_eq!(body.poll_room(&mut noop()), Poll::Ready(true));
+        body.push(Bytes::from(vec![2; 700_000]));
+        assert_eq!(body.poll_room(&mut noop()), Poll::Pending, "more than the window is unread");
+        while let Poll::Ready(Some(Ok(_))) = slow.poll_next(&mut noop()) {}
+        assert_eq!(body.poll_room(&mut noop()), Poll::Ready(true));
+        assert_eq!(budget.used_bytes(), 0, "what was read is dropped");
+        drop(slow);
+        assert_eq!(body.poll_room(&mut noop()), Poll::Ready(false), "nobody is left");
+    }
+}

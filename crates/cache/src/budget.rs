@@ -1,0 +1,100 @@
+//! One budget in bytes for all that the cache holds, and the charges against it.
+//!
+//! A charge belongs to the buffer it pays for and ends when the last holder drops it, so "accounted" never runs
+//! ahead of or behind "held". Not here: choosing what leaves when the budget is exceeded (`evict`, `core`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The budget of the process.
+#[derive(Debug)]
+pub struct Budget {
+    limit_bytes: AtomicU64,
+    used_bytes: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> Arc<Budget> {
+        Arc::new(Budget { limit_bytes: AtomicU64::new(limit_bytes), used_bytes: AtomicU64::new(0) })
+    }
+
+    /// The limit, bytes.
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Changes the limit; what exceeds it leaves at the next insertion.
+    pub fn set_limit_bytes(&self, bytes: u64) {
+        self.limit_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Charged now, bytes.
+    pub fn used_bytes(&self) -> u64 {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How much is charged beyond the limit, bytes.
+    pub fn excess_bytes(&self) -> u64 {
+        self.used_bytes().saturating_sub(self.limit_bytes())
+    }
+
+    /// Charges `bytes`; the charge ends when the returned value is dropped.
+    pub fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
+        self.used_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Charge { budget: Arc::clone(self), bytes }
+    }
+}
+
+/// Bytes charged to a budget until dropped.
+#[derive(Debug)]
+pub struct Charge {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Charge {
+    /// The bytes charged.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The budget it is charged to.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// Changes the charge to `bytes`.
+    pub fn resize(&mut self, bytes: u64) {
+        if bytes >= self.bytes {
+            self.budget.used_bytes.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+        } else {
+            self.budget.used_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.used_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Budget;
+
+    #[test]
+    fn a_charge_ends_with_its_holder() {
+        let budget = Budget::new(100);
+        let mut a = budget.charge(60);
+        let b = budget.charge(70);
+        assert_eq!((budget.used_bytes(), budget.excess_bytes()), (130, 30));
+        a.resize(10);
+        assert_eq!(budget.used_bytes(), 80);
+        drop(b);
+        drop(a);
+        assert_eq!(budget.used_bytes(), 0);
+    }
+}

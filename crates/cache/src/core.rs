@@ -1,0 +1,473 @@
+//! The core: one question (`begin`) and what may follow from it, purge, and what people ask to see.
+
+use crate::budget::Budget;
+use crate::entry::{Entry, State};
+use crate::evict::Queues;
+use crate::fill::{Decided, Fill, Joined, Ticket};
+use crate::index::Index;
+use crate::shard::{Shard, Slot};
+use samovar_policy::{ReuseDecision, VaryValues, Verdict};
+use samovar_reason::{Lookup, Store};
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Shards of the map: enough that two cores seldom meet.
+const SHARDS: usize = 64;
+
+/// How a cache is sized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// All that is held, bytes.
+    pub size_bytes: u64,
+    /// Largest body stored in memory, bytes; half the budget at most.
+    pub body_max_bytes: u64,
+}
+
+/// The question: may something stored answer this request?
+pub struct Ask<'a> {
+    /// The key.
+    pub key: &'a str,
+    /// Monotonic now, ms.
+    pub now_ms: u64,
+    /// Whether a variant's fields match the request's.
+    pub matches: &'a dyn Fn(&VaryValues) -> bool,
+    /// The request's values of the fields named in an earlier variant.
+    pub vary_of: &'a dyn Fn(&VaryValues) -> VaryValues,
+    /// Policy's word on a matching entry.
+    pub judge: &'a dyn Fn(&Entry) -> ReuseDecision,
+    /// Stored from the n-th request within the period on; 0 and 1 for the first.
+    pub admit_after: u32,
+    /// See `admit_after`, ms.
+    pub admit_period_ms: u64,
+    /// Do not join a fill: the request has been woken by one that did not fit it.
+    pub alone: bool,
+}
+
+impl std::fmt::Debug for Ask<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ask({})", self.key)
+    }
+}
+
+/// What to do.
+#[derive(Debug)]
+pub enum Step {
+    /// Serve this entry.
+    Serve(Arc<Entry>, ReuseDecision),
+    /// Serve this stale entry; the ticket is there if this request is the one that refreshes it.
+    ServeAndRefresh(Arc<Entry>, ReuseDecision, Option<Ticket>),
+    /// Wait for a fill that is running.
+    Join(Joined),
+    /// Ask the origin. With an entry: conditionally; it may be used stale if the decision says so.
+    Fetch(Ticket, Lookup, Option<(Arc<Entry>, ReuseDecision)>),
+    /// Ask the origin past the cache: what is stored may not be used for this request.
+    Pass(ReuseDecision),
+}
+
+/// What to purge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// Every variant of one URL.
+    Url(&'a str),
+    /// Every key that begins so.
+    Prefix(&'a str),
+    /// Every entry with this tag.
+    Tag(&'a str),
+    /// Everything.
+    All,
+}
+
+/// What a purge did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Its number; grows by one with each purge.
+    pub sequence: u64,
+    /// Entries marked.
+    pub entries: u64,
+    /// Their weight, bytes.
+    pub bytes: u64,
+    /// Running fills that will not be stored.
+    pub fills: u64,
+}
+
+/// One entry as people see it.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The entry.
+    pub entry: Arc<Entry>,
+}
+
+/// Figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Entries stored.
+    pub entries: u64,
+    /// Bytes charged.
+    pub used_bytes: u64,
+    /// The budget.
+    pub limit_bytes: u64,
+    /// Entries that left for room.
+    pub evictions: u64,
+    /// Answers stored so far.
+    pub stored: u64,
+    /// Purges so far.
+    pub purges: u64,
+    /// Fills running.
+    pub fills: u64,
+}
+
+/// The cache.
+#[derive(Debug)]
+pub struct Cache {
+    shards: Box<[Mutex<Shard>]>,
+    hasher: foldhash::quality::RandomState,
+    index: Mutex<Index>,
+    /// One for all shards: choosing well needs to see everything, and only insertions and evictions ask it.
+    queues: Mutex<Queues>,
+    budget: Arc<Budget>,
+    body_max_bytes: AtomicU64,
+    purges: AtomicU64,
+    evictions: AtomicU64,
+    stored: AtomicU64,
+    making_room: Mutex<()>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic under the lock leaves plain data behind; serving on is better than stopping.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new(settings: Settings) -> Arc<Cache> {
+        let cache = Cache {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: foldhash::quality::RandomState::default(),
+            index: Mutex::default(),
+            queues: Mutex::default(),
+            budget: Budget::new(settings.size_bytes),
+            body_max_bytes: AtomicU64::new(0),
+            purges: AtomicU64::new(0),
+            evictions: AtomicU64::new(0),
+            stored: AtomicU64::new(0),
+            making_room: Mutex::default(),
+        };
+        cache.resize(settings);
+        Arc::new(cache)
+    }
+
+    /// Changes the sizes; what exceeds them leaves now.
+    pub fn resize(&self, settings: Settings) {
+        self.budget.set_limit_bytes(settings.size_bytes);
+        self.body_max_bytes.store(settings.body_max_bytes.min(settings.size_bytes / 2), Ordering::Relaxed);
+        self.make_room();
+    }
+
+    /// The budget, for others that hold memory on the cache's account.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// The largest body stored, bytes.
+    pub fn body_max_bytes(&self) -> u64 {
+        self.body_max_bytes.load(Ordering::Relaxed)
+    }
+
+    fn shard_of(&self, key: &str) -> (u64, &Mutex<Shard>) {
+        let hash = self.hasher.hash_one(key);
+        // SHARDS is a power of two and the slice has that many; the fallback cannot be reached.
+        let at = (hash >> 57) as usize % SHARDS;
+        let shard = self.shards.get(at).or_else(|| self.shards.first());
+        match shard {
+            Some(shard) => (hash, shard),
+            None => unreachable!("a cache has shards"),
+        }
+    }
+
+    /// The one question. Finds a variant and lets policy judge it; else joins a running fill, or begins one.
+    pub fn begin(self: &Arc<Self>, ask: &Ask<'_>) -> Step {
+        let (hash, shard) = self.shard_of(ask.key);
+        let mut shard = lock(shard);
+        let shard = &mut *shard;
+        let mut why = Lookup::NoEntry;
+        let mut revalidate = None;
+        if let Some(slot) = shard.slots.get(ask.key) {
+            if let Some(entry) = slot.variants.iter().rev().find(|e| usable(e) && (ask.matches)(&e.head.vary))
+            {
+                let mut decision = (ask.judge)(entry);
+                if entry.state() == State::Soft && matches!(decision.verdict, Verdict::Serve) {
+                    decision.verdict = Verdict::Revalidate { stale_if_error: true };
+                    decision.reason = Lookup::Purged;
+                }
+                match decision.verdict {
+                    Verdict::Serve => {
+                        entry.touch();
+                        return Step::Serve(Arc::clone(entry), decision);
+                    }
+                    Verdict::Pass => return Step::Pass(decision),
+                    Verdict::ServeAndRefresh => {
+                        entry.touch();
+                        let entry = Arc::clone(entry);
+                        let running = slot.flights.iter().any(|f| joins(f, ask));
+                        let ticket = (!running).then(|| self.open(shard, ask, hash, true, true));
+                        return Step::ServeAndRefresh(entry, decision, ticket);
+                    }
+                    Verdict::Revalidate { .. } => {
+                        why = decision.reason;
+                        revalidate = Some((Arc::clone(entry), decision));
+                    }
+                }
+            } else if !slot.variants.is_empty() {
+                why = Lookup::VaryMiss;
+            }
+            if !ask.alone
+                && let Some(fill) = slot.flights.iter().find(|f| joins(f, ask))
+            {
+                return Step::Join(Joined::new(Arc::clone(fill)));
+            }
+        }
+        let note = shard.notes.get(hash);
+        let known = note.and_then(|n| n.not_storable).is_some_and(|(until_ms, _)| ask.now_ms < until_ms);
+        let admitted = ask.admit_after <= 1
+            || revalidate.is_some()
+            || shard.notes.ask(hash, ask.now_ms, ask.admit_period_ms) >= ask.admit_after;
+        if known && revalidate.is_none() {
+            why = Lookup::KnownNotStorable;
+        }
+        let ticket = self.open(shard, ask, hash, !known && admitted && !ask.alone, admitted);
+        Step::Fetch(ticket, why, revalidate)
+    }
+
+    /// What `begin` would find, without counting, joining or beginning anything: the entry, policy's word, and
+    /// whether a fill is running.
+    pub fn peek(&self, ask: &Ask<'_>) -> (Option<(Arc<Entry>, ReuseDecision)>, Lookup, bool) {
+        let (hash, shard) = self.shard_of(ask.key);
+        let shard = lock(shard);
+        let note = shard.notes.get(hash).and_then(|n| n.not_storable);
+        let known = note.is_some_and(|(until_ms, _)| ask.now_ms < until_ms);
+        let none = if known { Lookup::KnownNotStorable } else { Lookup::NoEntry };
+        let Some(slot) = shard.slots.get(ask.key) else { return (None, none, false) };
+        let flying = slot.flights.iter().any(|f| joins(f, ask));
+        match slot.variants.iter().rev().find(|e| usable(e) && (ask.matches)(&e.head.vary)) {
+            Some(entry) => {
+                let decision = (ask.judge)(entry);
+                (Some((Arc::clone(entry), decision)), decision.reason, flying)
+            }
+            None if slot.variants.is_empty() => (None, none, flying),
+            None => (None, Lookup::VaryMiss, flying),
+        }
+    }
+
+    /// Why the last answer of this key could not be stored, if that is still remembered.
+    pub fn known_not_storable(&self, key: &str, now_ms: u64) -> Option<Store> {
+        let (hash, shard) = self.shard_of(key);
+        let (until_ms, reason) = lock(shard).notes.get(hash)?.not_storable?;
+        (now_ms < until_ms).then_some(reason)
+    }
+
+    fn open(
+        self: &Arc<Self>,
+        shard: &mut Shard,
+        ask: &Ask<'_>,
+        hash: u64,
+        joinable: bool,
+        admitted: bool,
+    ) -> Ticket {
+        let (key, presumed) = match shard.slots.get_key_value(ask.key) {
+            Some((key, slot)) => {
+                let presumed = slot.variants.last().map(|e| (ask.vary_of)(&e.head.vary)).unwrap_or_default();
+                (Arc::clone(key), presumed)
+            }
+            None => (Arc::from(ask.key), VaryValues::new()),
+        };
+        let ticket = Ticket::new(Arc::clone(self), Arc::clone(&key), hash, joinable, presumed, admitted);
+        shard.slots.entry(key).or_insert_with(Slot::default).flights.push(Arc::clone(ticket.fill()));
+        ticket
+    }
+
+    /// A fill is whole: its entry is stored unless a purge came since it began.
+    pub(crate) fn commit(&self, fill: &Arc<Fill>, entry: &Arc<Entry>) -> Result<(), Store> {
+        let (hash, shard) = self.shard_of(&fill.key);
+        let replaced = {
+            let mut shard = lock(shard);
+            shard.remove_fill(fill);
+            if fill.doomed.load(Ordering::Acquire) {
+                entry.mark(State::Dead);
+                return Err(Store::PurgedInFlight);
+            }
+            shard.notes.storable(hash);
+            let replaced = shard.insert(entry);
+            // Under the shard's lock, so that a purge that finds no fill here finds the entry in the index.
+            let mut index = lock(&self.index);
+            for old in &replaced {
+                index.remove(old);
+            }
+            index.insert(entry);
+            replaced
+        };
+        {
+            let mut queues = lock(&self.queues);
+            replaced.iter().for_each(|_| queues.left());
+            queues.insert(entry, hash);
+        }
+        drop(replaced);
+        self.stored.fetch_add(1, Ordering::Relaxed);
+        self.make_room();
+        Ok(())
+    }
+
+    pub(crate) fn forget_fill(&self, fill: &Arc<Fill>) {
+        let (_, shard) = self.shard_of(&fill.key);
+        lock(shard).remove_fill(fill);
+    }
+
+    pub(crate) fn note_not_storable(&self, fill: &Arc<Fill>, reason: Store, until_ms: u64) {
+        let (_, shard) = self.shard_of(&fill.key);
+        let mut shard = lock(shard);
+        shard.remove_fill(fill);
+        let mut note = shard.notes.get(fill.hash).unwrap_or_default();
+        note.not_storable = Some((until_ms, reason));
+        shard.notes.set(fill.hash, note);
+    }
+
+    /// Marks what `scope` names and returns: from now on it answers nothing, whichever core asks. Running fills
+    /// that match (or may: their tags are not known yet) are not stored, and nobody joins them any more.
+    pub fn purge(&self, scope: Scope<'_>, soft: bool) -> Receipt {
+        let mut receipt = Receipt {
+            sequence: self.purges.fetch_add(1, Ordering::AcqRel) + 1,
+            entries: 0,
+            bytes: 0,
+            fills: 0,
+        };
+        // Fills first: one that commits before this pass is in the index by the time the index is asked.
+        for shard in &self.shards {
+            let mut shard = lock(shard);
+            for slot in shard.slots.values_mut() {
+                for fill in slot.flights.iter().filter(|f| in_scope(&f.key, scope)) {
+                    fill.doomed.store(true, Ordering::Release);
+                    receipt.fills += 1;
+                }
+            }
+        }
+        let found = {
+            let index = lock(&self.index);
+            match scope {
+                Scope::Url(url) => index.with_url(url),
+                Scope::Prefix(prefix) => index.with_prefix(prefix),
+                Scope::Tag(tag) => index.with_tag(tag),
+                Scope::All => index.all(),
+            }
+        };
+        for entry in &found {
+            entry.mark(if soft { State::Soft } else { State::Dead });
+            receipt.entries += 1;
+            receipt.bytes += entry.weight_bytes();
+        }
+        if !soft {
+            for entry in &found {
+                if self.take_out(entry) {
+                    lock(&self.queues).left();
+                }
+            }
+        }
+        receipt
+    }
+
+    /// Takes a marked entry out of its shard and the index.
+    fn take_out(&self, entry: &Arc<Entry>) -> bool {
+        let (_, shard) = self.shard_of(&entry.key);
+        let mut shard = lock(shard);
+        let removed = shard.remove(entry);
+        lock(&self.index).remove(entry);
+        removed
+    }
+
+    /// Evicts until the budget holds, as far as what is stored can bring it down. Bytes that readers still hold
+    /// stay charged until they let go, and are not made up for by evicting everything else.
+    pub(crate) fn make_room(&self) {
+        let excess = self.budget.excess_bytes();
+        if excess == 0 {
+            return;
+        }
+        // One core at a time is enough; another that comes meanwhile goes on.
+        let Ok(_guard) = self.making_room.try_lock() else { return };
+        let mut freed = 0;
+        while freed < excess && self.budget.excess_bytes() > 0 {
+            let victim = lock(&self.queues).victim(|e| self.hasher.hash_one(&*e.key));
+            let Some(entry) = victim else { return };
+            entry.mark(State::Dead);
+            self.take_out(&entry);
+            freed += entry.weight_bytes();
+            self.evictions.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Up to `limit` entries whose key contains `filter`, in no particular order.
+    pub fn list(&self, filter: &str, limit: usize) -> Vec<Listed> {
+        let mut out = Vec::new();
+        for shard in &self.shards {
+            let shard = lock(shard);
+            for entry in shard.slots.values().flat_map(|s| s.variants.iter()) {
+                if out.len() >= limit {
+                    return out;
+                }
+                if entry.state() != State::Dead && entry.key.contains(filter) {
+                    out.push(Listed { entry: Arc::clone(entry) });
+                }
+            }
+        }
+        out
+    }
+
+    /// Every variant of one URL.
+    pub fn of_url(&self, url: &str) -> Vec<Arc<Entry>> {
+        lock(&self.index).with_url(url)
+    }
+
+    /// Figures now.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats {
+            used_bytes: self.budget.used_bytes(),
+            limit_bytes: self.budget.limit_bytes(),
+            evictions: self.evictions.load(Ordering::Relaxed),
+            stored: self.stored.load(Ordering::Relaxed),
+            purges: self.purges.load(Ordering::Relaxed),
+            ..Stats::default()
+        };
+        for shard in &self.shards {
+            let shard = lock(shard);
+            stats.entries += shard.entries as u64;
+            stats.fills += shard.slots.values().map(|s| s.flights.len() as u64).sum::<u64>();
+        }
+        stats
+    }
+}
+
+fn usable(entry: &Arc<Entry>) -> bool {
+    entry.state() != State::Dead
+}
+
+/// Whether a request may join a fill: nobody joins one that a purge overtook or that is past joining, and a
+/// request whose fields differ from the expected ones begins its own.
+fn joins(fill: &Arc<Fill>, ask: &Ask<'_>) -> bool {
+    if !fill.joinable || fill.doomed.load(Ordering::Acquire) {
+        return false;
+    }
+    match fill.decided() {
+        None => (ask.matches)(&fill.presumed),
+        Some(Decided::Stream(entry)) => (ask.matches)(&entry.head.vary),
+        Some(_) => false,
+    }
+}
+
+fn in_scope(key: &str, scope: Scope<'_>) -> bool {
+    match scope {
+        Scope::Url(url) => {
+            key.strip_prefix(url).is_some_and(|rest| rest.is_empty() || rest.starts_with('\n'))
+        }
+        Scope::Prefix(prefix) => key.starts_with(prefix),
+        // Its tags come with its head; until it is stored nobody can tell.
+        Scope::Tag(_) | Scope::All => true,
+    }
+}

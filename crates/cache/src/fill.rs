@@ -1,0 +1,395 @@
+//! A fill: one fetch that many requests may share, on any core.
+//!
+//! The ticket is the right, and the duty, to decide the fill: dropped undecided, it fails. Those who joined hold
+//! the fill itself, never an id; they are released when the head decides. Not here: fetching.
+
+use crate::body::{Body, Growing};
+use crate::core::Cache;
+use crate::entry::{Entry, EntryHead};
+use bytes::Bytes;
+use samovar_policy::VaryValues;
+use samovar_reason::{Store, Upstream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// Why a fill failed, told to all who joined it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FillFailure {
+    /// The reason.
+    pub reason: Upstream,
+    /// For those who may see it.
+    pub detail: Arc<str>,
+}
+
+/// What a fill came to, once its head decided.
+#[derive(Clone, Debug)]
+pub enum Decided {
+    /// It is being stored; whoever's fields it varies by match reads along.
+    Stream(Arc<Entry>),
+    /// A 304 renewed this whole entry.
+    Refreshed(Arc<Entry>),
+    /// The origin failed; this stale entry may be used.
+    Stale(Arc<Entry>),
+    /// It cannot be stored; everyone goes alone.
+    NotStorable(Store),
+    /// It failed, for everyone.
+    Failed(FillFailure),
+}
+
+/// The shared state of a fill.
+#[derive(Debug)]
+pub(crate) struct Fill {
+    pub key: Arc<str>,
+    pub hash: u64,
+    /// Others may join it: not for keys known not to be storable.
+    pub joinable: bool,
+    /// A purge came since it began: nobody joins it any more and it is not stored.
+    pub doomed: AtomicBool,
+    /// The fields it is expected to vary by with their values, from what was stored under the key before.
+    pub presumed: VaryValues,
+    state: Mutex<FillState>,
+}
+
+#[derive(Debug, Default)]
+struct FillState {
+    decided: Option<Decided>,
+    waiters: Vec<(u64, Waker)>,
+    waiting: usize,
+}
+
+impl Fill {
+    fn lock(&self) -> MutexGuard<'_, FillState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it came to, if it has.
+    pub(crate) fn decided(&self) -> Option<Decided> {
+        self.lock().decided.clone()
+    }
+
+    fn decide(&self, decided: Decided) {
+        let wakers = {
+            let mut state = self.lock();
+            if state.decided.is_some() {
+                return;
+            }
+            state.decided = Some(decided);
+            std::mem::take(&mut state.waiters)
+        };
+        for (_, waker) in wakers {
+            waker.wake();
+        }
+    }
+}
+
+/// A live handle on a fill someone else (or this request itself) began.
+#[derive(Debug)]
+pub struct Joined {
+    fill: Arc<Fill>,
+    id: u64,
+}
+
+static NEXT_WAITER: AtomicU64 = AtomicU64::new(0);
+
+impl Joined {
+    pub(crate) fn new(fill: Arc<Fill>) -> Joined {
+        fill.lock().waiting += 1;
+        Joined { fill, id: NEXT_WAITER.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Ready when the head has decided.
+    pub fn poll_decided(&self, cx: &mut Context<'_>) -> Poll<Decided> {
+        let mut state = self.fill.lock();
+        if let Some(decided) = &state.decided {
+            return Poll::Ready(decided.clone());
+        }
+        match state.waiters.iter_mut().find(|(id, _)| *id == self.id) {
+            Some((_, waker)) => waker.clone_from(cx.waker()),
+            None => state.waiters.push((self.id, cx.waker().clone())),
+        }
+        Poll::Pending
+    }
+
+    /// Waits until the head has decided.
+    pub async fn decided(&self) -> Decided {
+        std::future::poll_fn(|cx| self.poll_decided(cx)).await
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let mut state = self.fill.lock();
+        state.waiting -= 1;
+        state.waiters.retain(|(id, _)| *id != self.id);
+    }
+}
+
+/// The right and the duty to decide a fill.
+#[derive(Debug)]
+pub struct Ticket {
+    cache: Arc<Cache>,
+    fill: Arc<Fill>,
+    /// Whether the answer may be stored although it could: below `admit_after` it may not.
+    admitted: bool,
+    open: bool,
+}
+
+impl Ticket {
+    pub(crate) fn new(
+        cache: Arc<Cache>,
+        key: Arc<str>,
+        hash: u64,
+        joinable: bool,
+        presumed: VaryValues,
+        admitted: bool,
+    ) -> Ticket {
+        let fill = Arc::new(Fill {
+            key,
+            hash,
+            joinable,
+            doomed: AtomicBool::new(false),
+            presumed,
+            state: Mutex::default(),
+        });
+        Ticket { cache, fill, admitted, open: true }
+    }
+
+    pub(crate) fn fill(&self) -> &Arc<Fill> {
+        &self.fill
+    }
+
+    /// A handle to wait on this very fill.
+    pub fn join(&self) -> Joined {
+        Joined::new(Arc::clone(&self.fill))
+    }
+
+    /// The key it fills.
+    pub fn key(&self) -> &Arc<str> {
+        &self.fill.key
+    }
+
+    /// Requests waiting for it.
+    pub fn waiting(&self) -> usize {
+        self.fill.lock().waiting
+    }
+
+    /// Why the answer must not be stored whatever its head says, if so: a purge came, or too few asked for it.
+    pub fn refuses(&self) -> Option<Store> {
+        if self.fill.doomed.load(Ordering::Acquire) {
+            Some(Store::PurgedInFlight)
+        } else if !self.admitted {
+            Some(Store::AdmitAfter)
+        } else {
+            None
+        }
+    }
+
+    /// The head says: storable. Those who joined are released and read along while the body grows.
+    pub fn store(
+        mut self,
+        head: EntryHead,
+        announced_bytes: Option<u64>,
+        max_bytes: u64,
+        now_ms: u64,
+    ) -> Sink {
+        self.open = false;
+        let budget = self.cache.budget();
+        let growing = Growing::new(announced_bytes, budget);
+        let entry = Arc::new(Entry::new(
+            Arc::clone(&self.fill.key),
+            head,
+            Body::Growing(Arc::clone(&growing)),
+            budget.charge(0),
+            now_ms,
+            1,
+        ));
+        self.fill.decide(Decided::Stream(Arc::clone(&entry)));
+        Sink {
+            cache: Arc::clone(&self.cache),
+            fill: Arc::clone(&self.fill),
+            growing,
+            entry,
+            max_bytes,
+            refused: None,
+            open: true,
+        }
+    }
+
+    /// A 304 confirmed `base`: `head` and its body make a new entry, at once. `Err` if it must not be stored;
+    /// the entry may still be used by those who joined before.
+    pub fn refresh(
+        mut self,
+        base: &Arc<Entry>,
+        head: EntryHead,
+        now_ms: u64,
+    ) -> (Arc<Entry>, Result<(), Store>) {
+        self.open = false;
+        let charge = self.cache.budget().charge(0);
+        let requests = base.metered(now_ms, u64::MAX >> COUNT_SHIFT).max(1);
+        let entry = Arc::new(Entry::new(
+            Arc::clone(&self.fill.key),
+            head,
+            base.body.clone(),
+            charge,
+            now_ms,
+            requests,
+        ));
+        // A purge of the entry it rests on is a purge of it.
+        let stored = if base.state() == crate::entry::State::Dead {
+            self.cache.forget_fill(&self.fill);
+            Err(Store::PurgedInFlight)
+        } else {
+            self.cache.commit(&self.fill, &entry)
+        };
+        self.fill.decide(Decided::Refreshed(Arc::clone(&entry)));
+        (entry, stored)
+    }
+
+    /// The origin failed and `entry` may be used stale.
+    pub fn stale(mut self, entry: Arc<Entry>) {
+        self.open = false;
+        self.cache.forget_fill(&self.fill);
+        self.fill.decide(Decided::Stale(entry));
+    }
+
+    /// The head says: not storable. Remembered until `until_ms` so that requests for the key do not wait.
+    pub fn not_storable(mut self, reason: Store, until_ms: u64) {
+        self.open = false;
+        self.cache.note_not_storable(&self.fill, reason, until_ms);
+        self.fill.decide(Decided::NotStorable(reason));
+    }
+
+    /// The attempt failed.
+    pub fn fail(mut self, failure: FillFailure) {
+        self.open = false;
+        self.cache.forget_fill(&self.fill);
+        self.fill.decide(Decided::Failed(failure));
+    }
+}
+
+/// A window length that never ends, kept below the packing of the meter.
+const COUNT_SHIFT: u32 = 25;
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.open {
+            self.cache.forget_fill(&self.fill);
+            self.fill.decide(Decided::Failed(abandoned()));
+        }
+    }
+}
+
+fn abandoned() -> FillFailure {
+    FillFailure { reason: Upstream::ClientGone, detail: "the fetch was given up".into() }
+}
+
+/// The way a body comes in. Dropped before `finish`, the body has failed for everyone who reads it.
+#[derive(Debug)]
+pub struct Sink {
+    cache: Arc<Cache>,
+    fill: Arc<Fill>,
+    growing: Arc<Growing>,
+    entry: Arc<Entry>,
+    max_bytes: u64,
+    refused: Option<Store>,
+    open: bool,
+}
+
+impl Sink {
+    /// The entry that is growing.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// Takes a piece in. Beyond the largest size stored it is still handed to its readers, and kept no longer.
+    pub fn push(&mut self, piece: Bytes) {
+        self.growing.push(piece);
+        if self.refused.is_none()
+            && self.growing.arrived_bytes() > self.max_bytes.min(self.cache.body_max_bytes())
+        {
+            self.refuse(if self.growing.arrived_bytes() > self.max_bytes {
+                Store::TooLarge
+            } else {
+                Store::BudgetTooSmall
+            });
+        }
+        self.cache.make_room();
+    }
+
+    /// Gives up storing; readers go on.
+    fn refuse(&mut self, reason: Store) {
+        self.refused = Some(reason);
+        self.cache.forget_fill(&self.fill);
+        self.growing.overflow();
+    }
+
+    /// Ready when more may come: `false` once it will not be stored and nobody reads it.
+    pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<bool> {
+        self.growing.poll_room(cx)
+    }
+
+    /// Waits until more may come; `false` if the rest is of no use to anyone.
+    pub async fn room(&self) -> bool {
+        std::future::poll_fn(|cx| self.poll_room(cx)).await
+    }
+
+    /// Requests reading along.
+    pub fn readers(&self) -> usize {
+        self.growing.readers()
+    }
+
+    /// Bytes that came.
+    pub fn arrived_bytes(&self) -> u64 {
+        self.growing.arrived_bytes()
+    }
+
+    /// The body is whole: it is stored, unless it grew too large, stayed too small, or a purge came.
+    pub fn finish(mut self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
+        self.open = false;
+        let result = self.commit(min_bytes, now_ms);
+        if result.is_err() {
+            self.cache.forget_fill(&self.fill);
+        }
+        self.growing.end(Ok(()));
+        self.cache.make_room();
+        result
+    }
+
+    fn commit(&mut self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
+        if let Some(reason) = self.refused {
+            return Err(reason);
+        }
+        if self.growing.arrived_bytes() < min_bytes {
+            return Err(Store::TooSmall);
+        }
+        let budget = self.cache.budget();
+        let chunks = Arc::new(self.growing.to_chunks(budget));
+        let requests = self.entry.metered(now_ms, u64::MAX >> COUNT_SHIFT).max(1);
+        let entry = Arc::new(Entry::new(
+            Arc::clone(&self.fill.key),
+            self.entry.head.clone(),
+            Body::Chunks(chunks),
+            budget.charge(0),
+            now_ms,
+            requests,
+        ));
+        self.cache.commit(&self.fill, &entry).map(|()| entry)
+    }
+
+    /// The body failed: nothing is stored, readers are told.
+    pub fn fail(mut self, failure: FillFailure) {
+        self.open = false;
+        self.cache.forget_fill(&self.fill);
+        self.growing.end(Err(failure));
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        if self.open {
+            self.cache.forget_fill(&self.fill);
+            self.growing.end(Err(abandoned()));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! One shard: the slots of some keys, and their notes. Held under one short lock.
+
+use crate::entry::{Entry, State};
+use crate::fill::Fill;
+use crate::notes::Notes;
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Variants kept under one key; the oldest leaves.
+const VARIANTS_MAX: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    pub variants: SmallVec<[Arc<Entry>; 1]>,
+    pub flights: SmallVec<[Arc<Fill>; 1]>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Shard {
+    pub slots: HashMap<Arc<str>, Slot, foldhash::quality::RandomState>,
+    pub notes: Notes,
+    pub entries: usize,
+}
+
+impl Shard {
+    /// Puts `entry` in; what it replaces comes back, marked.
+    pub(crate) fn insert(&mut self, entry: &Arc<Entry>) -> SmallVec<[Arc<Entry>; 1]> {
+        let slot = self.slots.entry(Arc::clone(&entry.key)).or_default();
+        let mut out: SmallVec<[Arc<Entry>; 1]> = SmallVec::new();
+        // A variant with the same fields and values is replaced; one with other fields under the same key too,
+        // as the origin changed its mind about what it varies by (RFC 9111 §4.1 uses the latest).
+        slot.variants.retain(|old| {
+            let same_names = old.head.vary.len() == entry.head.vary.len()
+                && old.head.vary.iter().zip(&entry.head.vary).all(|(a, b)| a.0 == b.0);
+            let keep = same_names && old.head.vary != entry.head.vary && old.state() != State::Dead;
+            if !keep {
+                out.push(Arc::clone(old));
+            }
+            keep
+        });
+        if slot.variants.len() >= VARIANTS_MAX {
+            out.push(slot.variants.remove(0));
+        }
+        slot.variants.push(Arc::clone(entry));
+        self.entries += 1;
+        self.entries -= out.len();
+        for old in &out {
+            old.mark(State::Dead);
+        }
+        out
+    }
+
+    /// Takes `entry` out if it is in. The caller marks it.
+    pub(crate) fn remove(&mut self, entry: &Arc<Entry>) -> bool {
+        let Some(slot) = self.slots.get_mut(&entry.key) else { return false };
+        let before = slot.variants.len();
+        slot.variants.retain(|e| !Arc::ptr_eq(e, entry));
+        let removed = slot.variants.len() < before;
+        if removed {
+            self.entries -= 1;
+        }
+        if slot.variants.is_empty() && slot.flights.is_empty() {
+            self.slots.remove(&entry.key);
+        }
+        removed
+    }
+
+    /// Takes a fill off the list.
+    pub(crate) fn remove_fill(&mut self, fill: &Arc<Fill>) {
+        let Some(slot) = self.slots.get_mut(&fill.key) else { return };
+        slot.flights.retain(|f| !Arc::ptr_eq(f, fill));
+        if slot.variants.is_empty() && slot.flights.is_empty() {
+            self.slots.remove(&fill.key);
+        }
+    }
+}

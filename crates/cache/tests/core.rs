@@ -1,0 +1,412 @@
+//! The cache core from outside: reuse, collapsing, variants, purge against fills, budget, admission.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use samovar_cache::*;
+use samovar_policy::{Freshness, ReuseDecision, VaryValues, Verdict};
+use samovar_reason::{Lifetime, Lookup, Store, Upstream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+fn cx() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+fn cache(size_bytes: u64) -> Arc<Cache> {
+    Cache::new(Settings { size_bytes, body_max_bytes: size_bytes })
+}
+
+fn fresh() -> Freshness {
+    Freshness {
+        lifetime_ms: 10_000,
+        source: Lifetime::MaxAge,
+        initial_age_ms: 0,
+        stored_mono_ms: 0,
+        stale_while_revalidate_ms: 0,
+        stale_if_error_ms: 0,
+        always_revalidate: false,
+        must_revalidate: false,
+        shared_despite_authorization: false,
+        explicit: true,
+        has_validator: false,
+    }
+}
+
+fn head(vary: VaryValues, tags: &[&str]) -> EntryHead {
+    EntryHead {
+        status: StatusCode::OK,
+        headers: HeaderMap::new(),
+        freshness: fresh(),
+        vary,
+        tags: tags.iter().map(|t| (*t).into()).collect(),
+        reason: Store::Stored,
+        rule: "r1".into(),
+        epoch: 0,
+    }
+}
+
+const SERVE: ReuseDecision =
+    ReuseDecision { verdict: Verdict::Serve, reason: Lookup::Fresh, age_ms: 0, ttl_ms: 10_000 };
+
+/// A request with one field that may be varied by.
+fn ask_with(
+    cache: &Arc<Cache>,
+    key: &str,
+    language: Option<&'static str>,
+    judge: &dyn Fn(&Entry) -> ReuseDecision,
+) -> Step {
+    let mine = |values: &VaryValues| -> VaryValues {
+        values.iter().map(|(n, _)| (n.clone(), language.map(HeaderValue::from_static))).collect()
+    };
+    cache.begin(&Ask {
+        key,
+        now_ms: 1_000,
+        matches: &|values| mine(values) == *values,
+        vary_of: &mine,
+        judge,
+        admit_after: 0,
+        admit_period_ms: 0,
+        alone: false,
+    })
+}
+
+fn ask(cache: &Arc<Cache>, key: &str) -> Step {
+    ask_with(cache, key, None, &|_| SERVE)
+}
+
+fn ticket(step: Step) -> Ticket {
+    match step {
+        Step::Fetch(ticket, ..) => ticket,
+        other => panic!("expected to fetch, got {other:?}"),
+    }
+}
+
+fn store(cache: &Arc<Cache>, key: &str, body: &[u8]) -> Result<Arc<Entry>, Store> {
+    let mut sink = ticket(ask(cache, key)).store(head(vec![], &[]), None, u64::MAX, 0);
+    sink.push(Bytes::copy_from_slice(body));
+    sink.finish(0, 0)
+}
+
+fn body_of(entry: &Entry) -> Vec<u8> {
+    match &entry.body {
+        Body::Chunks(chunks) => chunks.parts().concat(),
+        other => panic!("not whole: {other:?}"),
+    }
+}
+
+#[test]
+fn what_was_stored_is_served() {
+    let cache = cache(1 << 20);
+    store(&cache, "http://a/", b"hello").unwrap();
+    match ask(&cache, "http://a/") {
+        Step::Serve(entry, _) => assert_eq!(body_of(&entry), b"hello"),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(ask(&cache, "http://a/x"), Step::Fetch(_, Lookup::NoEntry, None)));
+}
+
+#[test]
+fn those_who_join_are_released_by_the_head_and_read_the_growing_body() {
+    let cache = cache(1 << 20);
+    let first = ticket(ask(&cache, "k"));
+    let Step::Join(joined) = ask(&cache, "k") else { panic!("second request must join") };
+    assert!(joined.poll_decided(&mut cx()).is_pending());
+    let mut sink = first.store(head(vec![], &[]), Some(6), u64::MAX, 0);
+    let Poll::Ready(Decided::Stream(entry)) = joined.poll_decided(&mut cx()) else {
+        panic!("head must release")
+    };
+    let Body::Growing(growing) = &entry.body else { panic!() };
+    let mut reader = growing.read().unwrap();
+    assert!(reader.poll_next(&mut cx()).is_pending());
+    sink.push(Bytes::from_static(b"abc"));
+    assert!(matches!(reader.poll_next(&mut cx()), Poll::Ready(Some(Ok(b))) if b == "abc"));
+    // A late one joins the growing object and begins at its beginning.
+    let Step::Join(late) = ask(&cache, "k") else { panic!() };
+    let Poll::Ready(Decided::Stream(entry)) = late.poll_decided(&mut cx()) else { panic!() };
+    let Body::Growing(growing) = &entry.body else { panic!() };
+    let mut late = growing.read().unwrap();
+    assert!(matches!(late.poll_next(&mut cx()), Poll::Ready(Some(Ok(b))) if b == "abc"));
+    sink.push(Bytes::from_static(b"def"));
+    sink.finish(0, 0).unwrap();
+    assert!(matches!(reader.poll_next(&mut cx()), Poll::Ready(Some(Ok(b))) if b == "def"));
+    assert!(matches!(reader.poll_next(&mut cx()), Poll::Ready(None)));
+    assert!(matches!(ask(&cache, "k"), Step::Serve(..)));
+}
+
+#[test]
+fn a_fill_that_dies_fails_everyone_at_once_and_stores_nothing() {
+    let cache = cache(1 << 20);
+    let first = ticket(ask(&cache, "k"));
+    let Step::Join(joined) = ask(&cache, "k") else { panic!() };
+    drop(first);
+    assert!(matches!(joined.poll_decided(&mut cx()), Poll::Ready(Decided::Failed(_))));
+    // In mid-body: readers are told, nothing is stored.
+    let mut sink = ticket(ask(&cache, "k")).store(head(vec![], &[]), Some(100), u64::MAX, 0);
+    let Body::Growing(growing) = &sink.entry().body else { panic!() };
+    let mut reader = growing.read().unwrap();
+    sink.push(Bytes::from_static(b"abc"));
+    sink.fail(FillFailure { reason: Upstream::ShortBody, detail: "x".into() });
+    assert!(matches!(reader.poll_next(&mut cx()), Poll::Ready(Some(Ok(_)))));
+    assert!(matches!(reader.poll_next(&mut cx()), Poll::Ready(Some(Err(_)))));
+    assert!(matches!(ask(&cache, "k"), Step::Fetch(..)));
+}
+
+#[test]
+fn not_storable_is_remembered_and_nobody_waits() {
+    let cache = cache(1 << 20);
+    ticket(ask(&cache, "k")).not_storable(Store::SetCookie, 5_000);
+    let Step::Fetch(_one, Lookup::KnownNotStorable, None) = ask(&cache, "k") else { panic!() };
+    let Step::Fetch(two, Lookup::KnownNotStorable, None) = ask(&cache, "k") else { panic!("must not join") };
+    assert_eq!(cache.known_not_storable("k", 1_000), Some(Store::SetCookie));
+    // The answer became storable: stored, and the note forgotten.
+    two.store(head(vec![], &[]), None, u64::MAX, 0).finish(0, 0).unwrap();
+    assert_eq!(cache.known_not_storable("k", 1_000), None);
+    assert!(matches!(ask(&cache, "k"), Step::Serve(..)));
+}
+
+#[test]
+fn variants_are_kept_apart() {
+    let cache = cache(1 << 20);
+    let name = HeaderName::from_static("accept-language");
+    for language in ["de", "es"] {
+        let step = ask_with(&cache, "k", Some(language), &|_| SERVE);
+        let vary = vec![(name.clone(), Some(HeaderValue::from_static(language)))];
+        let mut sink = ticket(step).store(head(vary, &[]), None, u64::MAX, 0);
+        sink.push(Bytes::from_static(language.as_bytes()));
+        sink.finish(0, 0).unwrap();
+    }
+    for language in ["de", "es"] {
+        match ask_with(&cache, "k", Some(language), &|_| SERVE) {
+            Step::Serve(entry, _) => assert_eq!(body_of(&entry), language.as_bytes()),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(matches!(ask_with(&cache, "k", Some("fr"), &|_| SERVE), Step::Fetch(_, Lookup::VaryMiss, None)));
+    assert_eq!(cache.stats().entries, 2);
+}
+
+#[test]
+fn a_purge_overtakes_a_running_fill() {
+    for scope in [Scope::Url("http://a/x"), Scope::Prefix("http://a/"), Scope::Tag("t"), Scope::All] {
+        let cache = cache(1 << 20);
+        let running = ticket(ask(&cache, "http://a/x"));
+        let receipt = cache.purge(scope, false);
+        assert_eq!((receipt.fills, receipt.entries), (1, 0));
+        assert_eq!(running.refuses(), Some(Store::PurgedInFlight));
+        assert!(matches!(ask(&cache, "http://a/x"), Step::Fetch(..)), "nobody joins an older fill");
+        let sink = running.store(head(vec![], &["t"]), None, u64::MAX, 0);
+        assert_eq!(sink.finish(0, 0).unwrap_err(), Store::PurgedInFlight);
+        assert_eq!(cache.stats().entries, 0);
+    }
+}
+
+#[test]
+fn purges_find_by_url_prefix_and_tag_and_nothing_else() {
+    let cache = cache(1 << 20);
+    for (key, tag) in [
+        ("http://a/x", "red"),
+        ("http://a/x\nlang=de", "red"),
+        ("http://a/xy", "blue"),
+        ("http://a/x/y", "blue"),
+        ("http://b/x", "red"),
+    ] {
+        ticket(ask(&cache, key)).store(head(vec![], &[tag]), None, u64::MAX, 0).finish(0, 0).unwrap();
+    }
+    assert_eq!(cache.purge(Scope::Url("http://a/x"), false).entries, 2);
+    assert!(matches!(ask(&cache, "http://a/xy"), Step::Serve(..)));
+    assert_eq!(cache.purge(Scope::Tag("blue"), false).entries, 2);
+    assert_eq!(cache.purge(Scope::Prefix("http://b/"), false).entries, 1);
+    assert_eq!(cache.stats().entries, 0);
+    assert_eq!(cache.stats().used_bytes, 0);
+}
+
+#[test]
+fn a_soft_purge_asks_the_origin_and_keeps_the_entry_for_its_failure() {
+    let cache = cache(1 << 20);
+    let entry = store(&cache, "k", b"x").unwrap();
+    cache.purge(Scope::Url("k"), true);
+    assert_eq!(entry.state(), State::Soft);
+    let Step::Fetch(ticket, Lookup::Purged, Some((base, _))) = ask(&cache, "k") else { panic!() };
+    let (renewed, stored) = ticket.refresh(&base, head(vec![], &[]), 0);
+    stored.unwrap();
+    assert_eq!(renewed.state(), State::Live);
+    assert_eq!(entry.state(), State::Dead, "the old one is replaced");
+    assert!(matches!(ask(&cache, "k"), Step::Serve(..)));
+}
+
+#[test]
+fn a_refresh_of_a_purged_entry_is_not_stored() {
+    let cache = cache(1 << 20);
+    let entry = store(&cache, "k", b"x").unwrap();
+    let stale = ReuseDecision {
+        verdict: Verdict::Revalidate { stale_if_error: false },
+        reason: Lookup::Expired,
+        age_ms: 0,
+        ttl_ms: -1,
+    };
+    let Step::Fetch(ticket, Lookup::Expired, Some((base, _))) = ask_with(&cache, "k", None, &|_| stale)
+    else {
+        panic!()
+    };
+    cache.purge(Scope::Url("k"), false);
+    let (_, stored) = ticket.refresh(&base, head(vec![], &[]), 0);
+    assert_eq!(stored, Err(Store::PurgedInFlight));
+    assert_eq!(entry.state(), State::Dead);
+    assert!(matches!(ask(&cache, "k"), Step::Fetch(_, Lookup::NoEntry, None)));
+}
+
+#[test]
+fn the_budget_holds_and_accounts_for_what_is_held() {
+    let cache = cache(4 << 20);
+    for i in 0..2_000 {
+        store(&cache, &format!("http://a/{i}"), &vec![0; 10_000 + i]).unwrap();
+        assert!(cache.stats().used_bytes <= 4 << 20);
+    }
+    let stats = cache.stats();
+    assert!(stats.evictions > 1_000 && stats.entries > 200, "{stats:?}");
+    cache.purge(Scope::All, false);
+    assert_eq!(cache.stats().used_bytes, 0);
+}
+
+#[test]
+fn a_body_beyond_the_limits_reaches_its_readers_and_is_not_stored() {
+    let cache = cache(1 << 20);
+    let mut sink = ticket(ask(&cache, "k")).store(head(vec![], &[]), None, 1_000, 0);
+    let Body::Growing(growing) = &sink.entry().body else { panic!() };
+    let mut reader = growing.read().unwrap();
+    let mut got = 0;
+    for _ in 0..5_000 {
+        sink.push(Bytes::from(vec![0; 1_000]));
+        while let Poll::Ready(Some(Ok(piece))) = reader.poll_next(&mut cx()) {
+            got += piece.len();
+        }
+    }
+    assert_eq!(sink.finish(0, 0).unwrap_err(), Store::TooLarge);
+    assert!(matches!(reader.poll_next(&mut cx()), Poll::Ready(None)));
+    assert_eq!(got, 5_000_000);
+    assert!(matches!(ask(&cache, "k"), Step::Fetch(..)));
+}
+
+#[test]
+fn a_scan_leaves_the_working_set_alone() {
+    let cache = cache(1 << 20);
+    for round in 0..3 {
+        for i in 0..20 {
+            let key = format!("http://hot/{i}");
+            if round == 0 {
+                store(&cache, &key, &[0; 10_000]).unwrap();
+            } else {
+                assert!(matches!(ask(&cache, &key), Step::Serve(..)));
+            }
+        }
+    }
+    for i in 0..5_000 {
+        store(&cache, &format!("http://scan/{i}"), &[0; 10_000]).unwrap();
+        if i % 100 == 0 {
+            for i in 0..20 {
+                let _ = ask(&cache, &format!("http://hot/{i}"));
+            }
+        }
+    }
+    let kept = (0..20).filter(|i| matches!(ask(&cache, &format!("http://hot/{i}")), Step::Serve(..))).count();
+    assert!(kept >= 18, "only {kept} of 20 survived the scan");
+}
+
+#[test]
+fn admission_waits_for_the_nth_request() {
+    let cache = cache(1 << 20);
+    let ask = || {
+        cache.begin(&Ask {
+            key: "k",
+            now_ms: 1_000,
+            matches: &|_| true,
+            vary_of: &|_| vec![],
+            judge: &|_| SERVE,
+            admit_after: 3,
+            admit_period_ms: 10_000,
+            alone: false,
+        })
+    };
+    for _ in 0..2 {
+        let t = ticket(ask());
+        assert_eq!(t.refuses(), Some(Store::AdmitAfter));
+        t.not_storable(Store::AdmitAfter, 0);
+    }
+    assert_eq!(ticket(ask()).refuses(), None);
+}
+
+/// After a purge returned, no request sees anything fetched before it: the origin's version counts up before
+/// each purge, and what any core is served afterwards must be at least that new.
+#[test]
+fn no_core_sees_anything_older_than_a_purge_that_returned() {
+    let cache = cache(1 << 22);
+    let version = Arc::new(AtomicU64::new(0));
+    let purged = Arc::new(AtomicU64::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
+    let served = Arc::new(AtomicU64::new(0));
+    let mut cores = Vec::new();
+    for core in 0..3usize {
+        let (cache, version, purged, stop, served) =
+            (cache.clone(), version.clone(), purged.clone(), stop.clone(), served.clone());
+        cores.push(std::thread::spawn(move || {
+            let mut i = core;
+            while !stop.load(Ordering::Relaxed) {
+                i += 1;
+                let key = format!("http://a/{}", i % 5);
+                let at_least = purged.load(Ordering::SeqCst);
+                let seen = match ask(&cache, &key) {
+                    Step::Serve(entry, _) => {
+                        served.fetch_add(1, Ordering::Relaxed);
+                        u64::from_le_bytes(body_of(&entry).try_into().unwrap())
+                    }
+                    Step::Fetch(ticket, ..) => {
+                        let body = version.load(Ordering::SeqCst);
+                        std::thread::yield_now();
+                        let mut sink = ticket.store(head(vec![], &["t"]), None, u64::MAX, 0);
+                        sink.push(Bytes::copy_from_slice(&body.to_le_bytes()));
+                        let _ = sink.finish(0, 0);
+                        continue;
+                    }
+                    Step::Join(joined) => match joined.poll_decided(&mut cx()) {
+                        Poll::Ready(Decided::Stream(entry)) => {
+                            let Body::Growing(growing) = &entry.body else { panic!() };
+                            let mut reader = growing.read().unwrap();
+                            match reader.poll_next(&mut cx()) {
+                                Poll::Ready(Some(Ok(piece))) => {
+                                    u64::from_le_bytes(piece[..].try_into().unwrap())
+                                }
+                                _ => continue,
+                            }
+                        }
+                        _ => continue,
+                    },
+                    _ => continue,
+                };
+                assert!(seen >= at_least, "served version {seen} after the purge of {at_least} returned");
+            }
+        }));
+    }
+    let scopes = [Scope::Tag("t"), Scope::Prefix("http://a/"), Scope::All];
+    for round in 0..3_000usize {
+        // Let something be served between two purges, or there is nothing to be wrong about.
+        let before = served.load(Ordering::Relaxed);
+        for _ in 0..10_000 {
+            if served.load(Ordering::Relaxed) > before {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let new = version.fetch_add(1, Ordering::SeqCst) + 1;
+        cache.purge(scopes[round % 3], false);
+        purged.store(new, Ordering::SeqCst);
+    }
+    stop.store(true, Ordering::Relaxed);
+    for core in cores {
+        core.join().unwrap();
+    }
+    assert!(served.load(Ordering::Relaxed) > 500);
+    cache.purge(Scope::All, false);
+    let stats = cache.stats();
+    assert_eq!((stats.entries, stats.fills, stats.used_bytes), (0, 0, 0), "{stats:?}");
+}
