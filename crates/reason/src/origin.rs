@@ -24,6 +24,9 @@ reasons! {
         NotFastCgi = "upstream-not-fastcgi", "the upstream does not speak FastCGI", "is this a FastCGI port?";
         Overloaded = "upstream-overloaded", "the application is at its limit and refused the request", "raise php-fpm's `pm.max_children`";
         LoopDetected = "loop-detected", "the request has already passed through this server", "an upstream points back at this listener";
+        NoSockets = "no-sockets", "this machine has no free file descriptor or port for another connection", "raise the limit on open files, or close what holds them";
+        Unsendable = "unsendable", "the request cannot be put into the words of the upstream's protocol", "";
+        LengthRequired = "length-required", "the application must know the body's length before it starts, and the body came without one and was too long to hold", "send the body with a Content-Length";
     }
 }
 
