@@ -3,6 +3,15 @@
 //! Takes a request as values, returns an answer as it arrives, or a failure with its reason and how far the
 //! attempt got. Not here: caching, rules, choosing an upstream, retrying beyond a dead reused connection.
 
+mod connect;
+mod file_body;
+mod files;
+mod http;
+mod pool;
 mod types;
 
+pub use file_body::file_stream;
+pub use files::{AT_ONCE_MAX_BYTES, Files, Opened, Resolved, Version};
+pub use http::{HttpUpstream, pseudonym};
+pub use pool::PoolStats;
 pub use types::*;

@@ -1,0 +1,209 @@
+//! The bound on an upstream's connections, the queue before it, and the shelves of idle connections.
+//!
+//! The bound and the queue hold for the process: php-fpm or an old application server does not care which of
+//! our cores asks. Idle connections lie on per-core shelves (last in, first out) under short locks: a core
+//! looks on its own first, then on the others', and only then opens a new one. Not here: sockets, protocols.
+
+use crate::{Failure, Reached, UpstreamLimits};
+use samovar_reason::Upstream;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What a pool is doing, for the admin API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolStats {
+    /// Connections open now, idle ones included.
+    pub open: usize,
+    /// Connections open and unused.
+    pub idle: usize,
+    /// Requests holding a permit: connecting, waiting for the head, or receiving the body.
+    pub busy: usize,
+    /// Requests queued for a permit.
+    pub waiting: usize,
+    /// Connections opened since the start.
+    pub connects: u64,
+    /// Requests sent on a connection that had been used before.
+    pub reuses: u64,
+}
+
+/// The right to use one connection. Given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    _held: OwnedSemaphorePermit,
+}
+
+/// Counts one open connection for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Opened(Arc<AtomicUsize>);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct Parked<C> {
+    connection: C,
+    since: Instant,
+}
+
+/// See the file's head. `C` is an idle connection of whatever protocol.
+pub(crate) struct Pool<C> {
+    gate: Arc<Semaphore>,
+    max: usize,
+    queue_max: usize,
+    queue_timeout: Duration,
+    idle_timeout: Duration,
+    waiting: AtomicUsize,
+    open: Arc<AtomicUsize>,
+    idle: AtomicUsize,
+    connects: AtomicU64,
+    reuses: AtomicU64,
+    shelves: Box<[Mutex<Vec<Parked<C>>>]>,
+}
+
+impl<C> Pool<C> {
+    pub(crate) fn new(limits: &UpstreamLimits) -> Self {
+        let max = limits.max_connections.clamp(1, Semaphore::MAX_PERMITS);
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Pool {
+            gate: Arc::new(Semaphore::new(max)),
+            max,
+            queue_max: limits.queue_max,
+            queue_timeout: limits.queue_timeout,
+            idle_timeout: limits.idle_timeout,
+            waiting: AtomicUsize::new(0),
+            open: Arc::new(AtomicUsize::new(0)),
+            idle: AtomicUsize::new(0),
+            connects: AtomicU64::new(0),
+            reuses: AtomicU64::new(0),
+            shelves: (0..cores).map(|_| Mutex::new(Vec::new())).collect(),
+        }
+    }
+
+    /// Waits for the right to use a connection, first come first served.
+    pub(crate) async fn permit(&self) -> Result<Permit, Failure> {
+        // Fair: the semaphore gives a freed permit to the first in its queue, never to a newcomer.
+        if let Ok(held) = Arc::clone(&self.gate).try_acquire_owned() {
+            return Ok(Permit { _held: held });
+        }
+        let _place = Place::take(&self.waiting, self.queue_max).ok_or_else(|| {
+            not_sent(
+                Upstream::QueueFull,
+                format!("{} connections in use, {} requests queued", self.max, self.queue_max),
+            )
+        })?;
+        let acquired = tokio::time::timeout(self.queue_timeout, Arc::clone(&self.gate).acquire_owned()).await;
+        match acquired {
+            Ok(Ok(held)) => Ok(Permit { _held: held }),
+            // The semaphore is never closed; if it were, nothing would ever be free.
+            Ok(Err(_)) | Err(_) => Err(not_sent(
+                Upstream::QueueTimeout,
+                format!("waited {:?} for one of {} connections", self.queue_timeout, self.max),
+            )),
+        }
+    }
+
+    /// An idle connection that `alive` still believes in: own core's first, the newest first.
+    pub(crate) fn take(&self, core: usize, now: Instant, mut alive: impl FnMut(&mut C) -> bool) -> Option<C> {
+        if self.idle.load(Ordering::SeqCst) == 0 {
+            return None;
+        }
+        let count = self.shelves.len();
+        for shelf in (0..count).filter_map(|step| self.shelves.get(core.wrapping_add(step) % count)) {
+            while let Some(mut parked) = self.pop(shelf) {
+                let young = now.saturating_duration_since(parked.since) < self.idle_timeout;
+                if young && alive(&mut parked.connection) {
+                    self.reuses.fetch_add(1, Ordering::Relaxed);
+                    return Some(parked.connection);
+                }
+            }
+        }
+        None
+    }
+
+    /// Any idle connection, to be closed.
+    pub(crate) fn give_up_one(&self, core: usize) -> Option<C> {
+        let count = self.shelves.len();
+        (0..count)
+            .filter_map(|step| self.shelves.get(core.wrapping_add(step) % count))
+            .find_map(|shelf| self.pop(shelf))
+            .map(|parked| parked.connection)
+    }
+
+    fn pop(&self, shelf: &Mutex<Vec<Parked<C>>>) -> Option<Parked<C>> {
+        let parked = locked(shelf).pop()?;
+        self.idle.fetch_sub(1, Ordering::SeqCst);
+        Some(parked)
+    }
+
+    /// Puts a connection on the shelf of the core it was born on. Call before the permit is dropped.
+    pub(crate) fn park(&self, core: usize, now: Instant, connection: C) {
+        // Two cores may both have found the shelves empty while one was being filled; the surplus ends here.
+        if self.open.load(Ordering::Relaxed) > self.max {
+            return;
+        }
+        if let Some(shelf) = self.shelves.get(core % self.shelves.len().max(1)) {
+            // Counted first, so that a taker who sees zero may believe it.
+            self.idle.fetch_add(1, Ordering::SeqCst);
+            locked(shelf).push(Parked { connection, since: now });
+        }
+    }
+
+    /// Closes what has been idle for too long.
+    pub(crate) fn close_idle(&self, now: Instant) {
+        for shelf in &self.shelves {
+            let mut parked = locked(shelf);
+            // The oldest lie in front.
+            let old =
+                parked.partition_point(|p| now.saturating_duration_since(p.since) >= self.idle_timeout);
+            let closing: Vec<_> = parked.drain(..old).collect();
+            drop(parked);
+            self.idle.fetch_sub(closing.len(), Ordering::SeqCst);
+        }
+    }
+
+    /// Counts a connection that was opened.
+    pub(crate) fn opened(&self) -> Opened {
+        self.connects.fetch_add(1, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Opened(Arc::clone(&self.open))
+    }
+
+    pub(crate) fn stats(&self) -> PoolStats {
+        PoolStats {
+            open: self.open.load(Ordering::Relaxed),
+            idle: self.idle.load(Ordering::SeqCst),
+            busy: self.max.saturating_sub(self.gate.available_permits()),
+            waiting: self.waiting.load(Ordering::Relaxed),
+            connects: self.connects.load(Ordering::Relaxed),
+            reuses: self.reuses.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A place in the queue, left when dropped (also when the waiting request is cancelled).
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, max: usize) -> Option<Place<'a>> {
+        let place = Place(waiting);
+        if waiting.fetch_add(1, Ordering::Relaxed) < max { Some(place) } else { None }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn locked<T>(shelf: &Mutex<T>) -> MutexGuard<'_, T> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn not_sent(reason: Upstream, detail: String) -> Failure {
+    Failure { reason, detail, reached: Reached::NotSent }
+}
