@@ -4,6 +4,28 @@
 //! matter. Not here: configuration text (`server::config` lowers it to these types), HTTP's own rules
 //! (`policy`), any I/O or clock.
 
+mod cookies;
+mod glob;
+mod hidden;
+mod host;
+mod key;
+mod path;
+mod quality;
+mod query;
+mod route;
 mod types;
+mod unkeyed;
+mod url;
+mod value;
+mod wild;
 
+pub use cookies::{COOKIE_PRESETS, cookie_preset, relevant_cookies};
+pub use hidden::hidden_rules;
+pub use host::normalise_host;
+pub use path::normalise_path;
+pub use query::normalise_query;
+pub use route::route;
 pub use types::*;
+pub use unkeyed::unkeyed;
+pub use url::{UrlParts, parse_url, url_key};
+pub use value::{normalise_for_origin, normalise_value};

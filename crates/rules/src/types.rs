@@ -97,12 +97,14 @@ impl Default for HotWish {
 }
 
 /// A compiled path glob. `text` is what the operator wrote.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PathGlob {
     /// As written.
     pub text: String,
     /// Compiled; `*` does not cross `/`, `**` does; a glob without `/` matches the last segment.
     pub glob: globset::GlobMatcher,
+    /// What can be answered without the compiled form.
+    pub(crate) shape: crate::glob::Shape,
 }
 
 /// A request field in the key.

@@ -1,0 +1,165 @@
+//! From a request's head to its site, its rule and its key.
+//!
+//! Sites: the exact host first, then the longest wildcard, then the default site; among equals one that names the
+//! listener's port, then file order. Rules: the first in file order that matches. Not here: whether the answer is
+//! stored or reused (`policy`), how an index document is found (`origin::files`).
+
+use crate::cookies::relevant_cookies;
+use crate::host::normalise_host;
+use crate::key::{self, Place};
+use crate::path::{extension, last_segment, normalise_path};
+use crate::types::{RequestParts, Routed, Rule, Site, Sites, TargetId};
+use http::Method;
+use samovar_reason::{Explain, Route};
+use std::fmt::Write as _;
+
+/// Where a request goes and under which key.
+///
+/// # Errors
+/// `UnknownHost` (421) or `BadTarget` (400), with a sentence that says which part and why.
+pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s>, (Route, String)> {
+    let scheme = settled_scheme(parts.scheme)?;
+    let (site, site_reason, host) = choose_site(sites, parts, scheme)?;
+    let path = normalise_path(parts.path)
+        .map_err(|reject| (Route::BadTarget, format!("{}: {:?}", reject.text(), parts.path)))?;
+    check_query(parts.query)?;
+    let facts = PathFacts::of(&path, parts.method);
+    let (rule, rule_reason, beaten) = choose_rule(site, &facts);
+    let target = facts.target(site);
+    let key =
+        key::build(&Place { scheme, host: &host, path: &path, query: parts.query }, rule, parts.headers);
+    let relevant_cookie_names = relevant_cookies(rule, parts.headers);
+    Ok(Routed {
+        site,
+        site_reason,
+        rule,
+        rule_reason,
+        beaten,
+        target,
+        host,
+        path,
+        query: parts.query.map(str::to_owned),
+        key,
+        relevant_cookies: !relevant_cookie_names.is_empty(),
+        relevant_cookie_names,
+    })
+}
+
+fn settled_scheme(scheme: &str) -> Result<&'static str, (Route, String)> {
+    ["http", "https"]
+        .into_iter()
+        .find(|known| scheme.eq_ignore_ascii_case(known))
+        .ok_or_else(|| (Route::BadTarget, format!("the scheme {scheme:?} is not served here")))
+}
+
+/// The query goes to the origin and into the key as it came: what could end a line or the target is refused.
+fn check_query(query: Option<&str>) -> Result<(), (Route, String)> {
+    let bad = |byte: u8| byte <= b' ' || byte == 0x7f || byte == b'#';
+    if query.is_some_and(|query| query.bytes().any(bad)) {
+        return Err((Route::BadTarget, "the query holds a character that a URL cannot hold".to_owned()));
+    }
+    Ok(())
+}
+
+/// The site, why, and the host as key and origin see it.
+fn choose_site<'s>(
+    sites: &'s Sites,
+    parts: &RequestParts<'_>,
+    scheme: &str,
+) -> Result<(&'s Site, Route, String), (Route, String)> {
+    // RFC 9112 §3.2: an empty host is what a client sends whose target has none.
+    if !parts.host.is_empty() {
+        let (mut host, port) = normalise_host(parts.host, scheme)
+            .ok_or_else(|| (Route::BadTarget, format!("{:?} is not a host", parts.host)))?;
+        if let Some((site, reason)) = site_of(sites, &host, parts.listener_port) {
+            if let Some(port) = port {
+                // Writing to a String cannot fail.
+                let _ = write!(host, ":{port}");
+            }
+            return Ok((site, reason, host));
+        }
+    }
+    let default = best(sites, parts.listener_port, |site| site.default.then_some(0))
+        .ok_or_else(|| (Route::UnknownHost, format!("no site serves the host {:?}", parts.host)))?;
+    Ok((default, Route::SiteByDefault, canonical_host(default).to_owned()))
+}
+
+/// What stands for all the hosts that no site names.
+fn canonical_host(site: &Site) -> &str {
+    let named = || site.hosts.iter().map(String::as_str).find(|host| !host.starts_with("*."));
+    match site.canonical_host.as_str() {
+        "" => named().unwrap_or("localhost"),
+        host => host,
+    }
+}
+
+fn site_of<'s>(sites: &'s Sites, host: &str, listener_port: u16) -> Option<(&'s Site, Route)> {
+    let exact = |site: &Site| site.hosts.iter().any(|name| name.eq_ignore_ascii_case(host)).then_some(0);
+    let wildcard =
+        |site: &Site| site.hosts.iter().filter(|name| wildcard_covers(name, host)).map(String::len).max();
+    best(sites, listener_port, exact)
+        .map(|site| (site, Route::SiteByHost))
+        .or_else(|| Some((best(sites, listener_port, wildcard)?, Route::SiteByWildcard)))
+}
+
+/// `*.example` covers `a.example` and `a.b.example`, not `example`.
+fn wildcard_covers(name: &str, host: &str) -> bool {
+    let Some(tail) = name.strip_prefix('*').filter(|tail| tail.starts_with('.')) else { return false };
+    let start = host.len().checked_sub(tail.len()).filter(|start| *start > 0);
+    start.and_then(|start| host.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(tail))
+}
+
+/// The site of the highest rank; among equals one that names the port, then the first.
+fn best(sites: &Sites, listener_port: u16, rank: impl Fn(&Site) -> Option<usize>) -> Option<&Site> {
+    let mut best: Option<(&Site, (usize, bool))> = None;
+    for site in &sites.sites {
+        let names_port = site.ports.contains(&listener_port);
+        if !names_port && !site.ports.is_empty() {
+            continue;
+        }
+        let Some(rank) = rank(site) else { continue };
+        if best.is_none_or(|(_, found)| found < (rank, names_port)) {
+            best = Some((site, (rank, names_port)));
+        }
+    }
+    best.map(|(site, _)| site)
+}
+
+/// What rules select by.
+struct PathFacts<'p> {
+    path: &'p str,
+    segment: &'p str,
+    extension: Option<&'p str>,
+    method: &'p Method,
+}
+
+impl<'p> PathFacts<'p> {
+    fn of(path: &'p str, method: &'p Method) -> Self {
+        let segment = last_segment(path);
+        PathFacts { path, segment, extension: extension(segment), method }
+    }
+
+    fn has_extension(&self, name: &str) -> bool {
+        self.extension.is_some_and(|extension| extension.eq_ignore_ascii_case(name))
+    }
+
+    fn target(&self, site: &Site) -> TargetId {
+        let handler = site.handlers.iter().find(|(name, _)| self.has_extension(name));
+        handler.map_or(site.fallback, |(_, target)| *target)
+    }
+
+    fn matches(&self, rule: &Rule) -> bool {
+        (rule.methods.is_empty() || rule.methods.contains(self.method))
+            && (rule.extensions.is_empty() || rule.extensions.iter().any(|name| self.has_extension(name)))
+            && rule.path.as_ref().is_none_or(|glob| glob.matches_split(self.path, self.segment))
+    }
+}
+
+/// The first rule that matches, why, and the later ones that would have.
+fn choose_rule<'s>(site: &'s Site, facts: &PathFacts<'_>) -> (&'s Rule, Route, Vec<&'s str>) {
+    let mut matching = site.rules.iter().filter(|rule| facts.matches(rule));
+    match matching.next() {
+        Some(rule) => (rule, Route::RuleMatched, matching.map(|beaten| beaten.id.as_str()).collect()),
+        None => (&site.otherwise, Route::NoRule, Vec::new()),
+    }
+}

@@ -1,0 +1,105 @@
+//! What reaches the origin but is not in the key: where a cache can hand one client's page to another.
+//!
+//! For `explain`. It names, it does not judge: an origin that answers with `Vary`, or whose pages do not depend on
+//! the input, is right all the same. Not here: what policy does about cookies and credentials.
+
+use crate::cookies::ignored_cookies;
+use crate::query::left_out;
+use crate::types::{RequestParts, Rule};
+use http::HeaderName;
+use http::header::{
+    ACCEPT_RANGES, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, IF_MATCH,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, PRAGMA, PROXY_AUTHORIZATION, RANGE, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+
+/// Fields that a cache answers itself, that end at this hop, or that have their own words (`Cookie`, `Host`,
+/// `Authorization`, which policy judges).
+const NOT_INPUTS: [HeaderName; 21] = [
+    ACCEPT_RANGES,
+    AUTHORIZATION,
+    CACHE_CONTROL,
+    CONNECTION,
+    CONTENT_LENGTH,
+    COOKIE,
+    EXPECT,
+    HOST,
+    IF_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_NONE_MATCH,
+    IF_RANGE,
+    IF_UNMODIFIED_SINCE,
+    PRAGMA,
+    PROXY_AUTHORIZATION,
+    RANGE,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    VIA,
+];
+
+/// The inputs of this request that reach the origin but are not in its key: `header user-agent`,
+/// `cookie _ga`, `query utm_source`, `path case`. Names only, never values.
+pub fn unkeyed(rule: &Rule, parts: &RequestParts<'_>) -> Vec<String> {
+    let mut found: Vec<String> = parts
+        .headers
+        .keys()
+        .filter(|name| {
+            !NOT_INPUTS.contains(name) && !rule.vary_headers.iter().any(|vary| vary.name == **name)
+        })
+        .map(|name| format!("header {name}"))
+        .collect();
+    found.extend(ignored_cookies(rule, parts.headers).iter().map(|name| format!("cookie {name}")));
+    found.extend(left_out(&rule.vary_query, parts.query).iter().map(|name| format!("query {name}")));
+    if rule.ignore_case && parts.path.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        found.push("path case".to_owned());
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Normalise, QueryKey, VaryHeader};
+    use http::header::{ACCEPT, ACCEPT_LANGUAGE, USER_AGENT};
+    use http::{HeaderMap, HeaderValue, Method};
+
+    #[test]
+    fn names_what_is_left_out() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            (ACCEPT, "*/*"),
+            (ACCEPT_LANGUAGE, "de"),
+            (USER_AGENT, "secret"),
+            (HOST, "h"),
+            (CONNECTION, "close"),
+            (COOKIE, "_ga=1; lang=de; sid=2"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        let parts = RequestParts {
+            method: &Method::GET,
+            scheme: "http",
+            host: "h",
+            listener_port: 80,
+            path: "/A",
+            query: Some("utm_x=1&a=2"),
+            headers: &headers,
+        };
+        let rule = Rule {
+            vary_headers: vec![VaryHeader { name: ACCEPT_LANGUAGE, normalise: Normalise::Exact }],
+            vary_cookies: vec!["lang".into()],
+            ignore_cookies: vec!["@analytics".into(), "lang".into()],
+            vary_query: QueryKey::Keep(vec!["a".into()]),
+            ignore_case: true,
+            ..Rule::default()
+        };
+        assert_eq!(
+            unkeyed(&rule, &parts),
+            ["cookie _ga", "header accept", "header user-agent", "path case", "query utm_x"]
+        );
+    }
+}

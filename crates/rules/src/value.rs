@@ -1,0 +1,202 @@
+//! One spelling per field value: what enters the key, and what a stored `Vary` is compared by.
+//!
+//! All of it is idempotent: a value that went through once comes out of a second time unchanged, so it does not
+//! matter on which side of [`normalise_for_origin`] a value is looked at. Not here: how languages and codings are
+//! chosen (`quality`), which cookies matter (`cookies`).
+
+use crate::cookies;
+use crate::quality::{best_encoding, best_language};
+use crate::types::{Normalise, Rule};
+use http::header::COOKIE;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use std::borrow::Cow;
+
+/// The value of a field made comparable; `None` if the field is absent and its absence is a value of its own
+/// (for languages and codings it is not: absence means the default, or `identity`).
+pub fn normalise_value(how: &Normalise, name: &HeaderName, headers: &HeaderMap) -> Option<HeaderValue> {
+    HeaderValue::from_bytes(&normal_bytes(how, name, headers)?).ok()
+}
+
+/// See [`normalise_value`].
+pub(crate) fn normal_bytes<'a>(
+    how: &'a Normalise,
+    name: &HeaderName,
+    headers: &'a HeaderMap,
+) -> Option<Cow<'a, [u8]>> {
+    match how {
+        Normalise::Exact => combined(name, headers),
+        Normalise::Lower => combined(name, headers).map(|value| value.to_ascii_lowercase().into()),
+        Normalise::Languages(list) => {
+            best_language(list, name, headers).map(|tag| Cow::Borrowed(tag.as_bytes()))
+        }
+        Normalise::Encodings(list) => Some(Cow::Borrowed(best_encoding(list, name, headers).as_bytes())),
+    }
+}
+
+/// RFC 9110 §5.3: the lines of a field joined by `, `, outer white space trimmed.
+fn combined<'a>(name: &HeaderName, headers: &'a HeaderMap) -> Option<Cow<'a, [u8]>> {
+    let mut lines = headers.get_all(name).iter().map(|line| line.as_bytes().trim_ascii());
+    let mut joined = Cow::Borrowed(lines.next()?);
+    for line in lines {
+        let value = joined.to_mut();
+        value.extend_from_slice(b", ");
+        value.extend_from_slice(line);
+    }
+    // An empty first or last line leaves a space of ours at the edge.
+    match joined {
+        Cow::Borrowed(value) => Some(value.into()),
+        Cow::Owned(value) => Some(value.trim_ascii().to_vec().into()),
+    }
+}
+
+/// What the origin must be sent where a rule normalises a field: the value that stands in the key. Otherwise a
+/// request that asks for `gzip, zstd` could fill the entry that everyone who accepts only `gzip` is answered from.
+pub fn normalise_for_origin(rule: &Rule, headers: &mut HeaderMap) {
+    for vary in rule.vary_headers.iter().filter(|vary| vary.normalise != Normalise::Exact) {
+        match normalise_value(&vary.normalise, &vary.name, headers) {
+            Some(value) => {
+                headers.insert(vary.name.clone(), value);
+            }
+            None => {
+                headers.remove(&vary.name);
+            }
+        }
+    }
+}
+
+impl Rule {
+    /// How the fields that an answer's `Vary` names are compared: as the rule says for those it names, `Cookie`
+    /// without the cookies that do not matter, all others exactly.
+    pub fn normaliser(&self) -> impl Fn(&HeaderName, &HeaderMap) -> Option<HeaderValue> + '_ {
+        |name, headers| match self.vary_headers.iter().find(|vary| vary.name == *name) {
+            Some(vary) => normalise_value(&vary.normalise, name, headers),
+            None if *name == COOKIE => cookies::that_matter(self, headers),
+            None => normalise_value(&Normalise::Exact, name, headers),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::VaryHeader;
+    use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, USER_AGENT};
+    use proptest::prelude::*;
+
+    fn map(lines: &[(&HeaderName, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, line) in lines {
+            headers.append(*name, HeaderValue::from_str(line).unwrap());
+        }
+        headers
+    }
+
+    fn text(value: Option<HeaderValue>) -> Option<String> {
+        value.map(|value| value.to_str().unwrap().to_owned())
+    }
+
+    fn how() -> Vec<Normalise> {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+        vec![
+            Normalise::Exact,
+            Normalise::Lower,
+            Normalise::Languages(words("en de de-AT zh-Hant")),
+            Normalise::Encodings(words("br gzip identity")),
+        ]
+    }
+
+    #[test]
+    fn exact_and_lower() {
+        let headers = map(&[(&USER_AGENT, "  A b "), (&USER_AGENT, "C")]);
+        assert_eq!(
+            text(normalise_value(&Normalise::Exact, &USER_AGENT, &headers)).as_deref(),
+            Some("A b, C")
+        );
+        assert_eq!(
+            text(normalise_value(&Normalise::Lower, &USER_AGENT, &headers)).as_deref(),
+            Some("a b, c")
+        );
+        for how in [Normalise::Exact, Normalise::Lower] {
+            assert_eq!(normalise_value(&how, &ACCEPT_LANGUAGE, &headers), None);
+        }
+        assert_eq!(
+            text(normalise_value(&Normalise::Exact, &USER_AGENT, &map(&[(&USER_AGENT, "")]))).as_deref(),
+            Some("")
+        );
+    }
+
+    #[test]
+    fn the_origin_sees_what_the_key_says() {
+        let rule = Rule {
+            vary_headers: vec![
+                VaryHeader {
+                    name: ACCEPT_LANGUAGE,
+                    normalise: Normalise::Languages(vec!["en".into(), "de".into()]),
+                },
+                VaryHeader { name: ACCEPT_ENCODING, normalise: Normalise::Encodings(vec!["gzip".into()]) },
+                VaryHeader { name: USER_AGENT, normalise: Normalise::Exact },
+            ],
+            ..Rule::default()
+        };
+        let mut headers = map(&[(&ACCEPT_ENCODING, "gzip, zstd"), (&USER_AGENT, " X ")]);
+        normalise_for_origin(&rule, &mut headers);
+        assert_eq!(
+            headers,
+            map(&[(&ACCEPT_LANGUAGE, "en"), (&ACCEPT_ENCODING, "gzip"), (&USER_AGENT, " X ")])
+        );
+    }
+
+    #[test]
+    fn vary_uses_the_rules_normaliser() {
+        let rule = Rule {
+            vary_headers: vec![VaryHeader {
+                name: ACCEPT_LANGUAGE,
+                normalise: Normalise::Languages(vec!["en".into(), "de".into()]),
+            }],
+            ignore_cookies: vec!["_ga*".into()],
+            ..Rule::default()
+        };
+        let headers = map(&[
+            (&ACCEPT_LANGUAGE, "de-CH"),
+            (&USER_AGENT, "X"),
+            (&COOKIE, "_ga=1; sid=2"),
+            (&COOKIE, "_gat=3"),
+        ]);
+        let normaliser = rule.normaliser();
+        assert_eq!(text(normaliser(&ACCEPT_LANGUAGE, &headers)).as_deref(), Some("de"));
+        assert_eq!(text(normaliser(&USER_AGENT, &headers)).as_deref(), Some("X"));
+        assert_eq!(text(normaliser(&COOKIE, &headers)).as_deref(), Some("sid=2"));
+        assert_eq!(normaliser(&COOKIE, &map(&[(&COOKIE, "_ga=1")])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn idempotent(lines in prop::collection::vec("[ -~\t]{0,30}|((de|en|zh-Hant|gzip|br|\\*)(;q=[01](\\.[0-9])?)?,? ?){0,4}", 0..3)) {
+            let mut headers = HeaderMap::new();
+            for line in &lines {
+                headers.append(ACCEPT_LANGUAGE, HeaderValue::from_str(line).unwrap());
+            }
+            for how in how() {
+                let once = normalise_value(&how, &ACCEPT_LANGUAGE, &headers);
+                let mut again = HeaderMap::new();
+                if let Some(value) = &once {
+                    again.insert(ACCEPT_LANGUAGE, value.clone());
+                }
+                prop_assert_eq!(normalise_value(&how, &ACCEPT_LANGUAGE, &again), once, "{:?}", how);
+            }
+        }
+
+        #[test]
+        fn bytes_beyond_ascii_do_no_harm(line in prop::collection::vec(0x80_u8..=0xff, 0..20)) {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_bytes(&line).unwrap());
+            prop_assert_eq!(
+                normalise_value(&Normalise::Exact, &ACCEPT_LANGUAGE, &headers),
+                Some(HeaderValue::from_bytes(&line).unwrap())
+            );
+            for how in how() {
+                let _ = normalise_value(&how, &ACCEPT_LANGUAGE, &headers);
+            }
+        }
+    }
+}
