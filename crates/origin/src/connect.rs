@@ -43,10 +43,14 @@ async fn connect_tcp(host: &str, port: u16, limit: Duration) -> Result<Socket, F
     // Brackets belong to URLs, not to the resolver.
     let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
     let named = format!("{host}:{port}");
-    let addresses: Vec<SocketAddr> = match tokio::time::timeout(limit, tokio::net::lookup_host((bare, port))).await {
+    let addresses: Vec<SocketAddr> = match tokio::time::timeout(limit, tokio::net::lookup_host((bare, port)))
+        .await
+    {
         Ok(Ok(found)) => found.collect(),
         Ok(Err(error)) => return Err(not_sent(Upstream::Unresolved, format!("resolve {host}: {error}"))),
-        Err(_) => return Err(not_sent(Upstream::Unresolved, format!("resolve {host}: no answer within {limit:?}"))),
+        Err(_) => {
+            return Err(not_sent(Upstream::Unresolved, format!("resolve {host}: no answer within {limit:?}")));
+        }
     };
     let mut last = not_sent(Upstream::Unresolved, format!("resolve {host}: the name has no address"));
     for (tried, address) in addresses.iter().enumerate() {

@@ -157,8 +157,7 @@ impl<C> Pool<C> {
         for shelf in &self.shelves {
             let mut parked = locked(shelf);
             // The oldest lie in front.
-            let old =
-                parked.partition_point(|p| now.saturating_duration_since(p.since) >= self.idle_timeout);
+            let old = parked.partition_point(|p| now.saturating_duration_since(p.since) >= self.idle_timeout);
             let closing: Vec<_> = parked.drain(..old).collect();
             drop(parked);
             self.idle.fetch_sub(closing.len(), Ordering::SeqCst);

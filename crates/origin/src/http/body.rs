@@ -101,11 +101,16 @@ impl Departing {
     }
 
     /// Judges the next frame against the announced length.
-    fn taken(&mut self, frame: Option<Result<Frame<Bytes>, Failure>>) -> Option<Result<Frame<Bytes>, Failure>> {
+    fn taken(
+        &mut self,
+        frame: Option<Result<Frame<Bytes>, Failure>>,
+    ) -> Option<Result<Frame<Bytes>, Failure>> {
         match frame {
             None => {
                 if let Some(left) = self.left.filter(|left| *left > 0) {
-                    return Some(Err(self.wrong_length(format!("the client's body ended {left} bytes early"))));
+                    return Some(Err(
+                        self.wrong_length(format!("the client's body ended {left} bytes early"))
+                    ));
                 }
                 self.note(|upload| upload.over.store(true, Ordering::Relaxed));
                 None
@@ -133,10 +138,7 @@ impl Body for Departing {
     type Data = Bytes;
     type Error = Failure;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         let this = self.get_mut();
         let Some(body) = this.body.as_mut() else { return Poll::Ready(None) };
         match Pin::new(body).poll_frame(cx) {
@@ -223,10 +225,7 @@ impl Body for Arriving {
     type Data = Bytes;
     type Error = Failure;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         let this = self.get_mut();
         if this.held.is_none() {
             return Poll::Ready(None);

@@ -180,7 +180,10 @@ fn append(headers: &mut HeaderMap, name: HeaderName, element: String) {
 pub(super) fn keeps_alive(parts: &response::Parts) -> bool {
     let said = |word: &str| {
         parts.headers.get_all(header::CONNECTION).iter().any(|value| {
-            value.as_bytes().split(|b| *b == b',').any(|w| w.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+            value
+                .as_bytes()
+                .split(|b| *b == b',')
+                .any(|w| w.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
         })
     };
     if said("close") {
@@ -192,13 +195,14 @@ pub(super) fn keeps_alive(parts: &response::Parts) -> bool {
 /// Refuses heads that contradict themselves, and drops the fields that end here (RFC 9110 §7.6.1).
 pub(super) fn check(parts: &mut response::Parts, method: &Method) -> Result<(), Failure> {
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-        return Err(answered(Upstream::BadHead, "101 to a request that asked for no other protocol".to_owned()));
+        return Err(answered(
+            Upstream::BadHead,
+            "101 to a request that asked for no other protocol".to_owned(),
+        ));
     }
     check_framing(&mut parts.headers)?;
     // RFC 9110 §8.6: no Content-Length in a 204; some upstreams send one all the same.
-    if parts.status == StatusCode::NO_CONTENT
-        || (*method == Method::CONNECT && parts.status.is_success())
-    {
+    if parts.status == StatusCode::NO_CONTENT || (*method == Method::CONNECT && parts.status.is_success()) {
         parts.headers.remove(header::CONTENT_LENGTH);
     }
     drop_hop_by_hop(&mut parts.headers);

@@ -51,7 +51,6 @@ struct Connection {
     driver: AbortHandle,
     /// The core on which the driver runs.
     home: usize,
-    _opened: Opened,
 }
 
 impl Drop for Connection {
@@ -161,9 +160,8 @@ impl HttpUpstream {
             .handshake::<_, Departing>(TokioIo::new(socket))
             .await
             .map_err(|error| fail::before_head(&error, Reached::NotSent))?;
-        // The driver's error reaches whoever waits for the answer; its own copy says nothing more.
-        let driver = tokio::spawn(async move { drop(driver.await) }).abort_handle();
-        Ok(Connection { sender, driver, home: core, _opened: opened })
+        let driver = tokio::spawn(drive(driver, opened)).abort_handle();
+        Ok(Connection { sender, driver, home: core })
     }
 
     async fn send(
@@ -242,9 +240,18 @@ async fn within<T>(sent: impl Future<Output = T>, upload: Option<&Upload>, limit
     .await
 }
 
+/// Moves the bytes of one connection until it ends; counted as open exactly that long. Its error reaches
+/// whoever waits for the answer, so its own copy says nothing more.
+async fn drive<T>(connection: impl Future<Output = hyper::Result<T>>, _opened: Opened) {
+    drop(connection.await);
+}
+
 /// RFC 9110 §9.2.2.
 fn is_idempotent(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE)
+    matches!(
+        *method,
+        Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE
+    )
 }
 
 fn micros(since: Instant) -> u64 {
