@@ -9,9 +9,11 @@ mod files;
 mod http;
 mod pool;
 mod types;
+mod watch;
 
 pub use file_body::file_stream;
 pub use files::{AT_ONCE_MAX_BYTES, Files, Opened, Resolved, Version};
 pub use http::{HttpUpstream, pseudonym};
 pub use pool::PoolStats;
 pub use types::*;
+pub use watch::{Change, Sink, Watch};

@@ -43,6 +43,7 @@ reasons! {
         NotAFile = "not-a-file", "the path names neither a file nor a folder", "";
         RootGone = "root-gone", "the root folder is gone", "restore it, or change `files`";
         Changed = "file-changed", "the file changed while it was being sent", "";
+        LinkRefused = "file-link-refused", "the path goes through a link, and links are not followed here", "set `follow_links = true`; links that leave the root are never followed";
         IoError = "file-io-error", "reading failed", "look at the system's log";
     }
 }

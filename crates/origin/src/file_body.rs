@@ -1,0 +1,140 @@
+//! An extent of a file as a body, read off the serving core.
+//!
+//! Reads pieces as they are asked for, so a slow client costs one piece of memory. Not here: sending by the
+//! kernel, ranges.
+
+use crate::files::Version;
+use crate::{Failure, Reached};
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use samovar_reason::Upstream;
+use std::fs::File;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+/// How much is read at a time, bytes.
+const PIECE_BYTES: u64 = 256 * 1024;
+
+/// Streams `len` bytes of `file` from `offset`.
+///
+/// Ends with a [`Failure`] ([`Upstream::ShortBody`]) if the file shrank, or was written to without growing,
+/// since this call: the last piece is held back until that is known, so that no torn content is taken for
+/// whole. A file that only grew (a log being written) is fine: what was announced is untouched.
+pub fn file_stream(
+    file: Arc<File>,
+    offset: u64,
+    len: u64,
+) -> Pin<Box<dyn Body<Data = Bytes, Error = Failure> + Send>> {
+    let before = rustix::fs::fstat(&file).map(|stat| Version::of(&stat));
+    Box::pin(FileBody { file, offset, left: len, before, reading: None })
+}
+
+struct FileBody {
+    file: Arc<File>,
+    offset: u64,
+    left: u64,
+    before: rustix::io::Result<Version>,
+    reading: Option<JoinHandle<Result<Bytes, Failure>>>,
+}
+
+impl FileBody {
+    fn start(&self) -> Result<JoinHandle<Result<Bytes, Failure>>, Failure> {
+        let runtime = Handle::try_current().map_err(|error| failure(error.to_string()))?;
+        let (file, before, offset) = (self.file.clone(), self.before, self.offset);
+        let len = self.left.min(PIECE_BYTES);
+        let last = len == self.left;
+        Ok(runtime.spawn_blocking(move || {
+            let bytes = read_piece(&file, offset, len)?;
+            if last {
+                unchanged(&file, before)?;
+            }
+            Ok(bytes)
+        }))
+    }
+}
+
+impl Body for FileBody {
+    type Data = Bytes;
+    type Error = Failure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let mut reading = match self.reading.take() {
+            Some(reading) => reading,
+            None => match self.start() {
+                Ok(reading) => reading,
+                Err(failure) => return self.fail(failure),
+            },
+        };
+        let Poll::Ready(done) = Pin::new(&mut reading).poll(cx) else {
+            self.reading = Some(reading);
+            return Poll::Pending;
+        };
+        match done.unwrap_or_else(|error| Err(failure(error.to_string()))) {
+            Ok(bytes) => {
+                let read = bytes.len() as u64;
+                self.offset = self.offset.saturating_add(read);
+                self.left = self.left.saturating_sub(read);
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Err(failure) => self.fail(failure),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+impl FileBody {
+    /// The failure is the body's last word.
+    fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        self.left = 0;
+        Poll::Ready(Some(Err(failure)))
+    }
+}
+
+/// Exactly `len` bytes from `offset`.
+fn read_piece(file: &File, offset: u64, len: u64) -> Result<Bytes, Failure> {
+    let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+    while (bytes.len() as u64) < len {
+        let at = offset.saturating_add(bytes.len() as u64);
+        match rustix::io::pread(file, spare_capacity(&mut bytes), at) {
+            Ok(0) => {
+                return Err(failure("the file changed while it was being sent: it is shorter now".to_owned()));
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(failure(format!("reading the file: {}", std::io::Error::from(error)))),
+        }
+    }
+    bytes.truncate(usize::try_from(len).unwrap_or(0));
+    Ok(Bytes::from(bytes))
+}
+
+fn unchanged(file: &File, before: rustix::io::Result<Version>) -> Result<(), Failure> {
+    let told = |error| failure(format!("looking at the file: {}", std::io::Error::from(error)));
+    let before = before.map_err(told)?;
+    let after = Version::of(&rustix::fs::fstat(file).map_err(told)?);
+    if after.len < before.len || (after.len == before.len && after.mtime_ns != before.mtime_ns) {
+        return Err(failure("the file changed while it was being sent".to_owned()));
+    }
+    Ok(())
+}
+
+fn failure(detail: String) -> Failure {
+    Failure { reason: Upstream::ShortBody, detail, reached: Reached::Answered }
+}
