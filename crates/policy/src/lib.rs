@@ -3,7 +3,40 @@
 //! Each takes values and `now` and returns a verdict with its reason. Nothing here reads a clock, a socket or a
 //! file, and nothing logs. Not here: which rule applies (`rules`), where entries live (`cache`), in which order
 //! a request's life runs (`server::pipeline`).
+//!
+//! One file per question. What the answers share sits below them: `syntax` (lists, tokens, numbers), `sfv`
+//! (structured fields), `date`, `validator` (entity tags), `directives` (Cache-Control and its targeted forms).
+//! Wherever a field is broken, repeated or contradicts itself, the choice that reuses less is taken.
 
+mod age;
+mod date;
+mod directives;
+mod freshness;
+mod hop;
+mod invalidate;
+mod merge;
+mod range;
+mod reuse;
+mod select;
+mod sfv;
+mod status;
+mod storable;
+mod stored;
+mod syntax;
 mod types;
+mod validator;
+mod vary;
 
+pub use age::age_ms;
+pub use date::parse_http_date;
+pub use freshness::{lifetime_given_ms, ttl_ms};
+pub use hop::strip_hop_by_hop;
+pub use invalidate::{invalidated, invalidates};
+pub use merge::{conditional_fields, confirms, merge_304};
+pub use reuse::{may_look, only_if_cached, reuse};
+pub use select::select;
+pub use status::fwd_of;
+pub use storable::storable;
+pub use stored::stored_fields;
 pub use types::*;
+pub use vary::{VaryFields, combined, vary_fields, vary_matches, vary_values};

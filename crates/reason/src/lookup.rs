@@ -28,6 +28,7 @@ reasons! {
         VaryMiss = "vary-miss", "answers are stored under this key, none for these request fields", "normalise the field with `vary_headers` if its values mean the same";
         Expired = "expired", "the stored answer is stale", "a longer lifetime, or a stale allowance";
         MustRevalidate = "must-revalidate", "the stored answer may be used only after the origin confirms it", "";
+        RuleChanged = "rule-changed", "the rule changed since the answer was stored", "";
         Purged = "purged", "the stored answer was purged", "";
         KnownNotStorable = "known-not-storable", "this key's last answer could not be stored, so requests for it do not wait for each other", "";
         MethodNotCached = "method-not-cached", "only GET and HEAD are answered from the cache", "";
@@ -43,6 +44,8 @@ reasons! {
         OnlyIfCached = "only-if-cached", "the client wanted a stored answer or none, and none could be used", "";
         FillDied = "fill-died", "the fetch this request had joined failed", "";
         WaitedTooLong = "waited-too-long", "the fetch this request had joined did not produce a head in time", "";
+        RequestFreshness = "request-freshness", "the client wants it fresher than the stored answer is, and the rule honours that", "";
+        MaxStale = "max-stale", "a stale answer was sent, as the client accepts one", "";
     }
 }
 

@@ -1,0 +1,50 @@
+//! How old an answer is (RFC 9111 §4.2.3).
+//!
+//! Not here: whether that is too old (`freshness`, `reuse`).
+
+use crate::date::date_of;
+use crate::syntax::{DELTA_MAX_S, delta_seconds, trim_ows};
+use crate::types::{Exchange, Freshness, Now};
+use http::{HeaderMap, header};
+
+/// The age given to an answer whose `Age` cannot be believed: no less than any lifetime an origin can give.
+const UNKNOWN_AGE_MS: u64 = DELTA_MAX_S * 1000;
+
+/// Current age, ms: `current_age = corrected_initial_age + resident_time`.
+pub fn age_ms(f: &Freshness, now: Now) -> u64 {
+    f.initial_age_ms.saturating_add(now.mono_ms.saturating_sub(f.stored_mono_ms))
+}
+
+/// `corrected_initial_age`, ms: the larger of what the `Date` and what the `Age` field imply.
+pub(crate) fn initial_age_ms(headers: &HeaderMap, at: Exchange) -> u64 {
+    let response_delay_ms = at.answered.mono_ms.saturating_sub(at.requested.mono_ms);
+    let corrected_age_ms = age_value_ms(headers).saturating_add(response_delay_ms);
+    apparent_age_ms(headers, at).max(corrected_age_ms)
+}
+
+/// `apparent_age`, ms. `Date` knows whole seconds only, so the moment of receipt is cut to them too: an answer
+/// made just now must not look up to a second old.
+fn apparent_age_ms(headers: &HeaderMap, at: Exchange) -> u64 {
+    let received_s = seconds(at.answered.wall_ms);
+    let date_s = date_of(headers, &header::DATE, received_s).unwrap_or(received_s);
+    u64::try_from(received_s.saturating_sub(date_s)).unwrap_or(0).saturating_mul(1000)
+}
+
+/// `age_value`, ms. RFC 9111 §5.1 would have a repeated field read by its first member and a broken one ignored, both
+/// with "should"; an age that cannot be read exactly is taken as unknown here, since it was once too large to
+/// write, or two caches disagree about it. The answer is then stale on arrival.
+fn age_value_ms(headers: &HeaderMap) -> u64 {
+    let mut lines = headers.get_all(header::AGE).iter();
+    match (lines.next(), lines.next()) {
+        (None, _) => 0,
+        (Some(only), None) => {
+            delta_seconds(trim_ows(only.as_bytes())).map_or(UNKNOWN_AGE_MS, |s| s.saturating_mul(1000))
+        }
+        (Some(_), Some(_)) => UNKNOWN_AGE_MS,
+    }
+}
+
+/// Whole seconds of a wall clock.
+pub(crate) fn seconds(wall_ms: u64) -> i64 {
+    i64::try_from(wall_ms / 1000).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,130 @@
+//! Whether a stored answer is reused for a request (RFC 9111 §4), stale included (RFC 5861).
+//!
+//! Not here: finding the stored answer and its variant (`cache`, `vary`), conditions and ranges (`select`).
+
+use crate::age::age_ms;
+use crate::directives::Asked;
+use crate::freshness::ttl_ms;
+use crate::types::{Freshness, LifetimeWish, Now, Reload, RequestFacts, ReuseDecision, Verdict, Wishes};
+use http::{Method, header};
+use samovar_reason::Lookup;
+
+/// Whether the cache may be asked at all, from what the request alone says. Cookies and Authorization are not judged
+/// here: whether they matter depends on the stored answer.
+pub fn may_look(req: &RequestFacts<'_>, wishes: &Wishes) -> Result<(), Lookup> {
+    if wishes.lifetime == LifetimeWish::Never {
+        return Err(Lookup::RuleNever);
+    }
+    if req.method != Method::GET && req.method != Method::HEAD {
+        return Err(Lookup::MethodNotCached);
+    }
+    let asked = Asked::of(req.headers);
+    // RFC 9111 §5.2.1.5. A stored answer could be reused, but a fetch for this request could not be shared.
+    if asked.no_store {
+        return Err(Lookup::RequestNoStore);
+    }
+    if wishes.reload == Reload::Bypass && asked.reload() {
+        return Err(Lookup::RequestNoCache);
+    }
+    Ok(())
+}
+
+/// True if the client wants a stored answer or none: what would go to the origin gets 504 (RFC 9111 §5.2.1.7).
+pub fn only_if_cached(req: &RequestFacts<'_>) -> bool {
+    Asked::of(req.headers).only_if_cached
+}
+
+/// Decides what to do with a stored answer.
+pub fn reuse(f: &Freshness, req: &RequestFacts<'_>, wishes: &Wishes, now: Now) -> ReuseDecision {
+    let asked = Asked::of(req.headers);
+    let (age_ms, ttl_ms) = (age_ms(f, now), ttl_ms(f, now));
+    let (verdict, reason) = match refused(f, req, wishes, &asked) {
+        Some(refusal) => refusal,
+        None => by_freshness(f, wishes, &asked, age_ms, ttl_ms),
+    };
+    let asks_origin = matches!(verdict, Verdict::Revalidate { .. } | Verdict::Pass);
+    let (verdict, reason) = if asked.only_if_cached && asks_origin {
+        (Verdict::Pass, Lookup::OnlyIfCached)
+    } else {
+        (verdict, reason)
+    };
+    ReuseDecision { verdict, reason, age_ms, ttl_ms }
+}
+
+/// What keeps this request from the answer however fresh it is.
+fn refused(
+    f: &Freshness,
+    req: &RequestFacts<'_>,
+    wishes: &Wishes,
+    asked: &Asked,
+) -> Option<(Verdict, Lookup)> {
+    if wishes.lifetime == LifetimeWish::Never {
+        return Some((Verdict::Pass, Lookup::RuleNever));
+    }
+    // RFC 9111 §3.5 forbids sharing the answer to such a request; we also do not answer such a request from what was
+    // shared, since the origin may have another answer for it.
+    let secret = req.headers.contains_key(header::AUTHORIZATION);
+    if secret && !f.shared_despite_authorization && !wishes.overrides.authorization {
+        return Some((Verdict::Pass, Lookup::RequestAuthorization));
+    }
+    if req.relevant_cookies && !f.explicit && !wishes.overrides.cookie {
+        return Some((Verdict::Pass, Lookup::RequestCookie));
+    }
+    match wishes.reload {
+        Reload::Bypass if asked.reload() => Some((Verdict::Pass, Lookup::RequestNoCache)),
+        Reload::Revalidate if asked.reload() => Some((revalidate(f, 0), Lookup::RequestNoCache)),
+        _ => None,
+    }
+}
+
+fn by_freshness(
+    f: &Freshness,
+    wishes: &Wishes,
+    asked: &Asked,
+    age_ms: u64,
+    ttl_ms: i64,
+) -> (Verdict, Lookup) {
+    // RFC 9111 §5.2.2.4.
+    if f.always_revalidate {
+        return (Verdict::Revalidate { stale_if_error: false }, Lookup::MustRevalidate);
+    }
+    // RFC 9111 §4.2: fresh while its lifetime is greater than its age.
+    match u64::try_from(ttl_ms) {
+        Ok(ttl_ms) if ttl_ms > 0 => fresh(f, wishes, asked, age_ms, ttl_ms),
+        _ => stale(f, wishes, asked, ttl_ms.unsigned_abs()),
+    }
+}
+
+/// RFC 9111 §5.2.1.1, §5.2.1.3: a client may want it younger, or fresh for longer.
+fn fresh(f: &Freshness, wishes: &Wishes, asked: &Asked, age_ms: u64, ttl_ms: u64) -> (Verdict, Lookup) {
+    let too_old = asked.max_age.ms().is_some_and(|max| age_ms > max);
+    let too_short = asked.min_fresh.ms().is_some_and(|min| ttl_ms < min);
+    if wishes.request_directives && (too_old || too_short) {
+        return (revalidate(f, 0), Lookup::RequestFreshness);
+    }
+    (Verdict::Serve, Lookup::Fresh)
+}
+
+/// RFC 9111 §4.2.4, RFC 5861: what is stale is served only where that is allowed and nothing forbids it.
+fn stale(f: &Freshness, wishes: &Wishes, asked: &Asked, staleness_ms: u64) -> (Verdict, Lookup) {
+    if f.must_revalidate {
+        return (Verdict::Revalidate { stale_if_error: false }, Lookup::MustRevalidate);
+    }
+    let wants_fresh =
+        wishes.request_directives && (asked.max_age.is_present() || asked.min_fresh.is_present());
+    if staleness_ms <= f.stale_while_revalidate_ms && f.stale_while_revalidate_ms > 0 && !wants_fresh {
+        return (Verdict::ServeAndRefresh, Lookup::StaleWhileRevalidate);
+    }
+    // RFC 9111 §5.2.1.2.
+    let accepted_ms = asked.max_stale.filter(|_| wishes.request_directives && !wants_fresh);
+    if accepted_ms.is_some_and(|seconds| staleness_ms <= seconds.saturating_mul(1000)) {
+        return (Verdict::Serve, Lookup::MaxStale);
+    }
+    (revalidate(f, staleness_ms), Lookup::Expired)
+}
+
+/// Asks the origin; RFC 5861 §4 says for how long the stored answer may stand in for a failing one.
+fn revalidate(f: &Freshness, staleness_ms: u64) -> Verdict {
+    let allowed = !f.must_revalidate && !f.always_revalidate && f.stale_if_error_ms > 0;
+    Verdict::Revalidate { stale_if_error: allowed && staleness_ms <= f.stale_if_error_ms }
+}

@@ -1,0 +1,271 @@
+//! Structured fields (RFC 8941): dictionaries are read strictly, as targeted cache control asks (RFC 9213 §2.1).
+//!
+//! Strict means that one wrong byte makes the whole field void. Only what the targeted fields need is kept of a
+//! value: parameters and inner lists are checked and dropped.
+
+/// A member's value, as far as cache directives tell values apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// `?1`, `?0`, or a key alone.
+    Boolean(bool),
+    /// `5`.
+    Integer(i64),
+    /// `"…"`.
+    String(String),
+    /// A token, a decimal, bytes or an inner list: no directive of ours takes one.
+    Other,
+}
+
+/// A dictionary's members, each key once, the last value winning (RFC 8941 §4.2.2). `None` if it is malformed.
+pub(crate) fn dictionary(text: &[u8]) -> Option<Vec<(String, Value)>> {
+    let mut input = Input { rest: text };
+    let mut members: Vec<(String, Value)> = Vec::new();
+    input.spaces();
+    while input.peek().is_some() {
+        let (key, value) = member(&mut input)?;
+        members.retain(|(earlier, _)| *earlier != key);
+        members.push((key, value));
+        input.blanks();
+        if input.peek().is_none() {
+            break;
+        }
+        input.byte(b',')?;
+        input.blanks();
+        input.peek()?; // a trailing comma is an error
+    }
+    Some(members)
+}
+
+fn member(input: &mut Input<'_>) -> Option<(String, Value)> {
+    let key = key(input)?;
+    let value = if input.peek() == Some(b'=') {
+        input.byte(b'=')?;
+        item_or_inner_list(input)?
+    } else {
+        Value::Boolean(true)
+    };
+    parameters(input)?;
+    Some((key, value))
+}
+
+fn item_or_inner_list(input: &mut Input<'_>) -> Option<Value> {
+    if input.peek()? != b'(' {
+        return bare_item(input);
+    }
+    input.byte(b'(')?;
+    loop {
+        input.spaces();
+        if input.peek()? == b')' {
+            input.byte(b')')?;
+            return Some(Value::Other);
+        }
+        bare_item(input)?;
+        parameters(input)?;
+        (matches!(input.peek()?, b' ' | b')')).then_some(())?;
+    }
+}
+
+fn parameters(input: &mut Input<'_>) -> Option<()> {
+    while input.peek() == Some(b';') {
+        input.byte(b';')?;
+        input.spaces();
+        key(input)?;
+        if input.peek() == Some(b'=') {
+            input.byte(b'=')?;
+            bare_item(input)?;
+        }
+    }
+    Some(())
+}
+
+fn key(input: &mut Input<'_>) -> Option<String> {
+    matches!(input.peek()?, b'a'..=b'z' | b'*').then_some(())?;
+    let text = input.take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-.*".contains(&b));
+    String::from_utf8(text.to_vec()).ok()
+}
+
+fn bare_item(input: &mut Input<'_>) -> Option<Value> {
+    match input.peek()? {
+        b'-' | b'0'..=b'9' => number(input),
+        b'"' => string(input),
+        b'?' => boolean(input),
+        b':' => bytes(input),
+        b'*' | b'a'..=b'z' | b'A'..=b'Z' => {
+            input.take_while(|b| crate::syntax::is_tchar(b) || b == b':' || b == b'/');
+            Some(Value::Other)
+        }
+        _ => None,
+    }
+}
+
+/// At most 15 digits for an integer, 12 and 3 for a decimal (RFC 8941 §4.2.4).
+fn number(input: &mut Input<'_>) -> Option<Value> {
+    let sign = if input.peek()? == b'-' {
+        input.byte(b'-')?;
+        -1
+    } else {
+        1
+    };
+    let whole = input.take_while(|b| b.is_ascii_digit());
+    if whole.is_empty() {
+        return None;
+    }
+    if input.peek() == Some(b'.') {
+        input.byte(b'.')?;
+        let part = input.take_while(|b| b.is_ascii_digit());
+        return (whole.len() <= 12 && (1..=3).contains(&part.len())).then_some(Value::Other);
+    }
+    if whole.len() > 15 {
+        return None;
+    }
+    let size = whole.iter().fold(0_i64, |n, b| n * 10 + i64::from(b - b'0'));
+    Some(Value::Integer(sign * size))
+}
+
+fn string(input: &mut Input<'_>) -> Option<Value> {
+    input.byte(b'"')?;
+    let mut text = String::new();
+    loop {
+        match input.next()? {
+            b'"' => return Some(Value::String(text)),
+            b'\\' => match input.next()? {
+                escaped @ (b'"' | b'\\') => text.push(char::from(escaped)),
+                _ => return None,
+            },
+            plain @ b' '..=b'~' => text.push(char::from(plain)),
+            _ => return None,
+        }
+    }
+}
+
+fn boolean(input: &mut Input<'_>) -> Option<Value> {
+    input.byte(b'?')?;
+    match input.next()? {
+        b'1' => Some(Value::Boolean(true)),
+        b'0' => Some(Value::Boolean(false)),
+        _ => None,
+    }
+}
+
+fn bytes(input: &mut Input<'_>) -> Option<Value> {
+    input.byte(b':')?;
+    input.take_while(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
+    input.byte(b':')?;
+    Some(Value::Other)
+}
+
+/// Reads a text from left to right.
+struct Input<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Input<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    fn byte(&mut self, wanted: u8) -> Option<()> {
+        (self.next()? == wanted).then_some(())
+    }
+
+    fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
+        let count = self.rest.iter().take_while(|b| wanted(**b)).count();
+        let (taken, rest) = self.rest.split_at_checked(count).unwrap_or((self.rest, &[]));
+        self.rest = rest;
+        taken
+    }
+
+    fn spaces(&mut self) {
+        self.take_while(|b| b == b' ');
+    }
+
+    fn blanks(&mut self) {
+        self.take_while(|b| b == b' ' || b == b'\t');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Option<Vec<(String, Value)>> {
+        dictionary(text.as_bytes())
+    }
+
+    #[test]
+    fn dictionaries() {
+        let int = |key: &str, n| (key.to_owned(), Value::Integer(n));
+        let yes = |key: &str| (key.to_owned(), Value::Boolean(true));
+        for (text, want) in [
+            ("", vec![]),
+            ("  ", vec![]),
+            ("max-age=60", vec![int("max-age", 60)]),
+            ("  max-age=60  ", vec![int("max-age", 60)]),
+            ("max-age=60,\tno-store", vec![int("max-age", 60), yes("no-store")]),
+            ("max-age=1, max-age=2", vec![int("max-age", 2)]),
+            ("a;x=1;y, b=-5; z=\"q\"", vec![yes("a"), int("b", -5)]),
+            ("a=?0", vec![("a".into(), Value::Boolean(false))]),
+            (r#"a="x\"y""#, vec![("a".into(), Value::String("x\"y".into()))]),
+            ("a=(1 \"x\";p tok)", vec![("a".into(), Value::Other)]),
+            ("a=()", vec![("a".into(), Value::Other)]),
+            ("a=tok/x, b=1.5, c=:aGk=:", ["a", "b", "c"].map(|k| (k.into(), Value::Other)).to_vec()),
+            ("*x=1", vec![int("*x", 1)]),
+        ] {
+            assert_eq!(read(text), Some(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_wrong_byte_voids_the_field() {
+        for text in [
+            "max-age =60",
+            "max-age= 60",
+            "MaX-aGe=60",
+            "max-age=60,",
+            "max-age=60 no-store",
+            ",max-age=60",
+            "max-age=60, &&&&&",
+            "max-age=",
+            "a=1234567890123456",
+            "a=1.2345",
+            "a=1.",
+            "a=-",
+            "a=?2",
+            "a=\"open",
+            "a=\"bad\\x\"",
+            "a=\"caf\u{e9}\"",
+            "a=(1 2",
+            "a=(1,2)",
+            "a=:x",
+            "a;=1",
+            "a;B=1",
+            "1a=1",
+            "\ta=1",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(text in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let _ = dictionary(&text);
+        }
+
+        #[test]
+        fn a_well_formed_dictionary_is_read_as_written(
+            members in proptest::collection::btree_map("[a-z*][a-z0-9_.*-]{0,6}", -999_999_999_999_999_i64..=999_999_999_999_999, 1..6)
+        ) {
+            let text: Vec<String> = members.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            let want: Vec<_> = members.into_iter().map(|(k, v)| (k, Value::Integer(v))).collect();
+            prop_assert_eq!(dictionary(text.join(", ").as_bytes()), Some(want));
+        }
+    }
+}
