@@ -1,0 +1,143 @@
+//! The fields this layer acts on: one pass over all of them, then the framing (RFC 9112 §6).
+//!
+//! Not here: fields that only the engine reads.
+
+use super::Framing;
+use httparse::Header;
+use samovar_reason::Reject;
+
+/// What the pass over the fields found.
+#[derive(Debug, Default)]
+pub(crate) struct Seen<'b> {
+    pub(crate) host: Option<&'b [u8]>,
+    pub(crate) user_agent: Option<&'b [u8]>,
+    pub(crate) referer: Option<&'b [u8]>,
+    /// The value of the only Cookie line; see `cookie_lines`.
+    pub(crate) cookie: Option<&'b [u8]>,
+    pub(crate) cookie_lines: u8,
+    /// Cache-Control and Pragma hold nothing but `no-cache` and `max-age=0`.
+    pub(crate) reload: bool,
+    /// Cache-Control or Pragma says something else.
+    pub(crate) directives: bool,
+    pub(crate) authorization: bool,
+    pub(crate) range: bool,
+    pub(crate) condition: bool,
+    pub(crate) expect: bool,
+    pub(crate) upgrade: bool,
+    /// `Connection` says `close`, or anything but `keep-alive`.
+    pub(crate) not_plain_connection: bool,
+    length: Option<u64>,
+    chunked: bool,
+}
+
+/// Looks at every field once.
+pub(super) fn look_over<'b>(fields: &[Header<'b>], minor: u8) -> Result<Seen<'b>, Reject> {
+    let mut seen = Seen::default();
+    for field in fields {
+        seen.take(field.name, field.value, minor)?;
+    }
+    if seen.host.is_none() && minor == 1 {
+        return Err(Reject::BadHost);
+    }
+    Ok(seen)
+}
+
+impl<'b> Seen<'b> {
+    /// The length of the name tells most fields apart, so that few are compared.
+    fn take(&mut self, name: &'b str, value: &'b [u8], minor: u8) -> Result<(), Reject> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            4 if is("host") => {
+                if self.host.replace(value).is_some() {
+                    return Err(Reject::BadHost);
+                }
+            }
+            5 if is("range") => self.range = true,
+            6 if is("cookie") => {
+                self.cookie = Some(value);
+                self.cookie_lines = self.cookie_lines.saturating_add(1);
+            }
+            6 if is("pragma") => self.take_directives(value),
+            6 if is("expect") => return self.take_expect(value, minor),
+            7 if is("referer") => self.referer = Some(value),
+            7 if is("upgrade") => self.upgrade = true,
+            8 if is("if-match") || is("if-range") => self.condition = true,
+            10 if is("user-agent") => self.user_agent = Some(value),
+            10 if is("connection") => self.take_connection(value),
+            13 if is("cache-control") => self.take_directives(value),
+            13 if is("authorization") => self.authorization = true,
+            13 if is("if-none-match") => self.condition = true,
+            14 if is("content-length") => return self.take_length(value),
+            17 if is("if-modified-since") => self.condition = true,
+            17 if is("transfer-encoding") => return self.take_transfer_encoding(value, minor),
+            19 if is("if-unmodified-since") => self.condition = true,
+            19 if is("proxy-authorization") => self.authorization = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Only `100-continue` is understood (RFC 9110 §10.1.1); HTTP/1.0 knows no expectations.
+    fn take_expect(&mut self, value: &[u8], minor: u8) -> Result<(), Reject> {
+        self.expect = true;
+        if minor == 1 && !value.eq_ignore_ascii_case(b"100-continue") {
+            return Err(Reject::BadExpect);
+        }
+        Ok(())
+    }
+
+    fn take_connection(&mut self, value: &[u8]) {
+        if value.eq_ignore_ascii_case(b"keep-alive") {
+            return;
+        }
+        self.not_plain_connection = true;
+        self.upgrade |= value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(b"upgrade"));
+    }
+
+    /// `no-cache` and `max-age=0` are what a reload button sends.
+    fn take_directives(&mut self, value: &[u8]) {
+        for directive in value.split(|&b| b == b',') {
+            match directive.trim_ascii() {
+                b"" => {}
+                d if d.eq_ignore_ascii_case(b"no-cache") || d.eq_ignore_ascii_case(b"max-age=0") => {
+                    self.reload = true;
+                }
+                _ => self.directives = true,
+            }
+        }
+    }
+
+    /// Exactly one line, digits only, no list, no sign, at most 2⁶³-1 (RFC 9110 §8.6, RFC 9112 §6.3 rule 5).
+    fn take_length(&mut self, value: &[u8]) -> Result<(), Reject> {
+        if self.length.is_some() || value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+            return Err(Reject::BadContentLength);
+        }
+        let length = value
+            .iter()
+            .try_fold(0u64, |n, d| n.checked_mul(10)?.checked_add(u64::from(d - b'0')))
+            .filter(|&n| i64::try_from(n).is_ok())
+            .ok_or(Reject::BadContentLength)?;
+        self.length = Some(length);
+        Ok(())
+    }
+
+    /// Exactly one line that says `chunked`, never under HTTP/1.0 (RFC 9112 §6.1).
+    fn take_transfer_encoding(&mut self, value: &[u8], minor: u8) -> Result<(), Reject> {
+        if self.chunked || minor == 0 || !value.eq_ignore_ascii_case(b"chunked") {
+            return Err(Reject::BadTransferEncoding);
+        }
+        self.chunked = true;
+        Ok(())
+    }
+
+    /// Where the request ends. Both lengths at once are refused, as RFC 9112 §6.3 rule 3 allows.
+    pub(super) fn framing(&self, body_max_bytes: u64) -> Result<Framing, Reject> {
+        match (self.length, self.chunked) {
+            (Some(_), true) => Err(Reject::LengthAndChunked),
+            (None, true) => Ok(Framing::Chunked),
+            (Some(n), false) if n > body_max_bytes => Err(Reject::BodyTooLarge),
+            (None | Some(0), false) => Ok(Framing::None),
+            (Some(n), false) => Ok(Framing::Length(n)),
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! What one core's connections share: the map, the limits, the scratch buffers, the register that the sweep
+//! walks; and the two handles between this crate and the server, [`CoreSide`] and [`ConnHandle`].
+//!
+//! Not here: the protocol (`layer`), clocks (the server's [`CoreSide::now_ns`]).
+
+use crate::head::{Head, HeadLimits};
+use crate::layer::Layer;
+use crate::limits::{Limits, Overdue, Wait, overdue};
+use crate::map::{Grant, HotMap, MapBounds};
+use crate::prepared::Prepared;
+use bytes::Bytes;
+use samovar_reason::{Hot, Reject};
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+/// What the server does for the connections of one core. Called on that core's thread.
+pub trait CoreSide {
+    /// The monotonic clock, in ns; [`crate::Lifetime`] counts on the same clock, in ms.
+    fn now_ns(&self) -> u64;
+
+    /// The configuration's epoch, loaded anew at each call.
+    fn epoch(&self) -> u64;
+
+    /// A hot answer was put in line. Must be cheap, and must not change the map (a grant made from here is
+    /// refused).
+    fn on_hot(&self, conn: &ConnHandle, hit: HotHit<'_>);
+
+    /// A request was refused. Returns the whole answer to send before the connection closes, with
+    /// `Connection: close`; empty for none. `head` is what came of the head, at most 8 KiB; empty for a refused
+    /// body.
+    fn on_reject(&self, conn: &ConnHandle, reject: Reject, head: &[u8]) -> Bytes;
+
+    /// A connection was closed silently for [`Reject::IdleTimeout`] or [`Reject::SendTimeout`], or for
+    /// [`Reject::BodyTimeout`] or a bad body when the answer had begun.
+    fn on_dropped(&self, _conn: &ConnHandle, _why: Reject) {}
+}
+
+/// One hot answer.
+pub struct HotHit<'a> {
+    /// The answer.
+    pub prepared: &'a Arc<Prepared>,
+    /// The request's head.
+    pub head: &'a Head<'a, 'a>,
+    /// Bytes of head and body put in line.
+    pub bytes: u64,
+    /// When its bytes had been read.
+    pub now_ns: u64,
+}
+
+/// What is known of a connection when it is accepted.
+#[derive(Clone, Copy, Debug)]
+pub struct Accepted {
+    /// Whatever of the connection an answer may depend on, as a number of the server's choosing: listener, TLS,
+    /// and whether the peer is a trusted proxy whose `X-Forwarded-*` count. Part of the hot key.
+    pub listener: u32,
+    /// The peer, `None` on a unix socket.
+    pub peer: Option<SocketAddr>,
+}
+
+/// What one core's connections share.
+pub struct Hub {
+    pub(crate) side: Rc<dyn CoreSide>,
+    pub(crate) map: RefCell<HotMap>,
+    pub(crate) head_limits: Cell<HeadLimits>,
+    limits: RefCell<Limits>,
+    /// One reading and one writing buffer for all connections: a connection owns buffers only while something
+    /// is left over.
+    pub(crate) scratch_in: Cell<Vec<u8>>,
+    pub(crate) scratch_out: Cell<Vec<u8>>,
+    draining: Cell<bool>,
+    conns: RefCell<Register>,
+    cursor: Cell<usize>,
+}
+
+#[derive(Default)]
+struct Register {
+    places: Vec<Option<Rc<Conn>>>,
+    free: Vec<usize>,
+}
+
+impl Hub {
+    /// A core's hub with default limits and bounds.
+    pub fn new(side: Rc<dyn CoreSide>) -> Rc<Hub> {
+        Hub::with(side, Limits::default(), MapBounds::default())
+    }
+
+    /// A core's hub.
+    pub fn with(side: Rc<dyn CoreSide>, limits: Limits, bounds: MapBounds) -> Rc<Hub> {
+        Rc::new(Hub {
+            side,
+            map: RefCell::new(HotMap::new(bounds)),
+            head_limits: Cell::new(HeadLimits::of(&limits)),
+            limits: RefCell::new(limits),
+            scratch_in: Cell::default(),
+            scratch_out: Cell::default(),
+            draining: Cell::new(false),
+            conns: RefCell::default(),
+            cursor: Cell::new(0),
+        })
+    }
+
+    /// Begins a connection. The handle's place in the register is given up when the layer is dropped.
+    pub fn accept<S>(self: &Rc<Self>, stream: S, accepted: Accepted) -> Layer<S> {
+        let mut conns = self.conns.borrow_mut();
+        let place = conns.free.pop().unwrap_or(conns.places.len());
+        let conn = Rc::new(Conn::new(Rc::clone(self), accepted, place));
+        match conns.places.get_mut(place) {
+            Some(slot) => *slot = Some(Rc::clone(&conn)),
+            None => conns.places.push(Some(Rc::clone(&conn))),
+        }
+        Layer::new(stream, ConnHandle(conn))
+    }
+
+    pub(crate) fn forget(&self, place: usize) {
+        let mut conns = self.conns.borrow_mut();
+        if let Some(slot) = conns.places.get_mut(place)
+            && slot.take().is_some()
+        {
+            conns.free.push(place);
+        }
+    }
+
+    /// Open connections.
+    pub fn connections(&self) -> usize {
+        let conns = self.conns.borrow();
+        conns.places.len() - conns.free.len()
+    }
+
+    /// Makes an answer hot on this core. `Err` says why not; nothing breaks.
+    pub fn grant(&self, grant: Grant) -> Result<(), Hot> {
+        let now_ms = self.now_ms();
+        self.map.try_borrow_mut().map_err(|_| Hot::NotStored)?.insert(grant, now_ms)
+    }
+
+    /// Reads the map, for listings and counts.
+    pub fn map(&self) -> std::cell::Ref<'_, HotMap> {
+        self.map.borrow()
+    }
+
+    /// New limits, for all connections from now on.
+    pub fn set_limits(&self, limits: Limits) {
+        self.head_limits.set(HeadLimits::of(&limits));
+        self.limits.replace(limits);
+    }
+
+    /// New bounds of the map.
+    pub fn set_bounds(&self, bounds: MapBounds) {
+        self.map.borrow_mut().set_bounds(bounds);
+    }
+
+    /// Stops: nothing is hot any more, answers say `Connection: close`, idle connections close now.
+    pub fn drain(&self) {
+        self.draining.set(true);
+        self.conns.borrow().places.iter().flatten().for_each(|conn| conn.wake());
+    }
+
+    /// Whether [`Hub::drain`] was called.
+    pub fn draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.side.now_ns() / 1_000_000
+    }
+
+    pub(crate) fn half_close_ms(&self) -> u64 {
+        self.limits.borrow().half_close_ms
+    }
+
+    /// Finds overdue connections and answers no longer wanted. Call it every 100 ms: each call looks at an
+    /// eighth of the connections, at least 256, so that none takes long.
+    pub fn sweep(&self) {
+        let now_ms = self.now_ms();
+        if let Ok(mut map) = self.map.try_borrow_mut() {
+            map.sweep(now_ms, self.side.epoch(), 256);
+        }
+        let conns = self.conns.borrow();
+        let limits = self.limits.borrow();
+        let len = conns.places.len();
+        for _ in 0..(len / 8).max(256).min(len) {
+            let at = self.cursor.get() % len;
+            self.cursor.set(at + 1);
+            if let Some(conn) = conns.places.get(at).and_then(Option::as_ref) {
+                conn.look_for_overdue(now_ms, &limits);
+            }
+        }
+    }
+}
+
+/// What a connection and its requests share; lives in the register and in [`ConnHandle`]s.
+pub(crate) struct Conn {
+    pub(crate) hub: Rc<Hub>,
+    accepted: Accepted,
+    place: usize,
+    waker: Cell<Option<Waker>>,
+    pub(crate) wait: Cell<Wait>,
+    since_ms: Cell<u64>,
+    /// When a write was first refused without progress since; 0 if none is blocked.
+    blocked_since_ms: Cell<u64>,
+    pub(crate) overdue: Cell<Option<Overdue>>,
+    /// The service has returned the answer's head.
+    pub(crate) answering: Cell<bool>,
+    /// hyper has dropped the answer's body: all of it is in hyper's buffer or further.
+    pub(crate) body_dropped: Cell<bool>,
+    /// Something waits in the layer for the end of the answer in flight.
+    pub(crate) ahead: Cell<bool>,
+    pub(crate) upgrade: Cell<bool>,
+    pub(crate) arrival_ns: Cell<u64>,
+    pub(crate) refusal: Cell<Option<Hot>>,
+    pub(crate) rejected: Cell<Option<Reject>>,
+}
+
+impl Conn {
+    fn new(hub: Rc<Hub>, accepted: Accepted, place: usize) -> Conn {
+        let now_ms = hub.now_ms();
+        Conn {
+            hub,
+            accepted,
+            place,
+            waker: Cell::new(None),
+            wait: Cell::new(Wait::Idle),
+            since_ms: Cell::new(now_ms),
+            blocked_since_ms: Cell::new(0),
+            overdue: Cell::new(None),
+            answering: Cell::new(false),
+            body_dropped: Cell::new(false),
+            ahead: Cell::new(false),
+            upgrade: Cell::new(false),
+            arrival_ns: Cell::new(now_ms * 1_000_000),
+            refusal: Cell::new(None),
+            rejected: Cell::new(None),
+        }
+    }
+
+    pub(crate) fn listener(&self) -> u32 {
+        self.accepted.listener
+    }
+
+    pub(crate) fn forget(&self) {
+        self.hub.forget(self.place);
+    }
+
+    /// Remembers the task, for the sweep and for [`Hub::drain`].
+    pub(crate) fn watch(&self, cx: &Context<'_>) {
+        let waker = match self.waker.take() {
+            Some(known) if known.will_wake(cx.waker()) => known,
+            _ => cx.waker().clone(),
+        };
+        self.waker.set(Some(waker));
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Begins a wait, or goes on with the same one unless `restart`.
+    pub(crate) fn wait_for(&self, wait: Wait, restart: bool, now_ms: u64) {
+        if restart || self.wait.get() != wait {
+            self.wait.set(wait);
+            self.since_ms.set(now_ms);
+        }
+    }
+
+    /// A write was refused for now.
+    pub(crate) fn write_blocked(&self, progress: bool) {
+        if progress || self.blocked_since_ms.get() == 0 {
+            self.blocked_since_ms.set(self.hub.now_ms().max(1));
+        }
+    }
+
+    pub(crate) fn write_went_on(&self) {
+        self.blocked_since_ms.set(0);
+    }
+
+    fn look_for_overdue(&self, now_ms: u64, limits: &Limits) {
+        let found =
+            overdue(self.wait.get(), self.since_ms.get(), self.blocked_since_ms.get(), now_ms, limits);
+        if found.is_some() {
+            self.overdue.set(found);
+        }
+        // hyper can drop a body without flushing afterwards; then nobody would notice the end of the answer.
+        if found.is_some() || self.body_dropped.get() {
+            self.wake();
+        }
+    }
+}
+
+/// A connection, as its service sees it.
+#[derive(Clone)]
+pub struct ConnHandle(pub(crate) Rc<Conn>);
+
+impl ConnHandle {
+    /// What was known when it was accepted.
+    pub fn accepted(&self) -> Accepted {
+        self.0.accepted
+    }
+
+    /// When the head of the current request was complete, on the clock of [`CoreSide::now_ns`].
+    pub fn arrival_ns(&self) -> u64 {
+        self.0.arrival_ns.get()
+    }
+
+    /// Why the hot tier stood aside for the current request.
+    pub fn refusal(&self) -> Option<Hot> {
+        self.0.refusal.get()
+    }
+
+    /// Why the layer has ended this connection's last request by itself, if it has.
+    pub fn rejected(&self) -> Option<Reject> {
+        self.0.rejected.get()
+    }
+
+    /// Makes the connection a plain pipe once the answer to the current request, a 101, is on the wire;
+    /// [`crate::serve`] then returns [`crate::End::Upgraded`].
+    pub fn accept_upgrade(&self) {
+        self.0.upgrade.set(true);
+    }
+
+    /// Whether the server is stopping.
+    pub fn draining(&self) -> bool {
+        self.0.hub.draining()
+    }
+}
+
+/// Held by an answer's body; its drop says that hyper has taken the last byte.
+pub(crate) struct AnswerGuard(pub(crate) Rc<Conn>);
+
+impl Drop for AnswerGuard {
+    fn drop(&mut self) {
+        self.0.body_dropped.set(true);
+        // hyper may drop the body and yield without a flush, and then has nothing that would wake it for the
+        // requests that wait here.
+        if self.0.ahead.get() {
+            self.0.wake();
+        }
+    }
+}

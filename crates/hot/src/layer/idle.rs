@@ -1,0 +1,196 @@
+//! Between requests: parse what came, answer what is hot, read more.
+//!
+//! Not here: what happens to a request once it is cold.
+
+use super::{Layer, State};
+use crate::head;
+use crate::hub::{ConnHandle, HotHit};
+use crate::limits::{Overdue, Wait};
+use crate::map::HotMap;
+use crate::out::{COPY_MAX_BYTES, HIGH_WATER_BYTES};
+use samovar_reason::{Hot, Reject};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// How far [`Layer::take_heads`] came.
+enum Heads {
+    /// All whole heads are answered; more bytes are needed.
+    More,
+    /// Enough answers wait to be written.
+    Full,
+    /// The next request is the engine's.
+    Cold(State),
+    /// The next head is refused.
+    Rejected(Reject),
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
+    /// Runs until there is something else to do: `true` with another state than idle, `false` if the connection
+    /// is to be closed without another word.
+    pub(super) fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let polled = self.poll_idle_inner(cx);
+        // A cold head stays where it is: it is copied out only if hyper cannot take it in this poll.
+        if polled.is_pending() {
+            self.settle_input();
+        }
+        polled
+    }
+
+    fn poll_idle_inner(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        if let Some(over) = self.conn.0.overdue.take()
+            && let Some(ended) = self.overdue_while_idle(over)
+        {
+            return Poll::Ready(ended);
+        }
+        let mut served = false;
+        loop {
+            let now_ns = self.conn.0.hub.side.now_ns();
+            match self.take_heads(cx, now_ns, &mut served)? {
+                Heads::More => {}
+                Heads::Full => {
+                    ready!(self.poll_send(cx))?;
+                    continue;
+                }
+                Heads::Cold(state) => {
+                    ready!(self.poll_send(cx))?;
+                    self.begin_cold(state, now_ns);
+                    return Poll::Ready(Ok(true));
+                }
+                Heads::Rejected(reject) => {
+                    self.refuse_head(reject);
+                    return Poll::Ready(Ok(true));
+                }
+            }
+            ready!(self.poll_send(cx))?;
+            if self.eof || (self.conn.0.hub.draining() && self.input.is_empty()) {
+                return Poll::Ready(Ok(false));
+            }
+            match self.input.poll_fill(&mut self.io, cx, &self.conn.0.hub.scratch_in, usize::MAX) {
+                Poll::Ready(filled) => self.eof = filled? == 0,
+                Poll::Pending => {
+                    let wait = if self.input.is_empty() { Wait::Idle } else { Wait::Head };
+                    self.conn.0.wait_for(wait, served, now_ns / 1_000_000);
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.out.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(self.poll_drain(cx))?;
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    /// What the sweep found, if it still holds.
+    fn overdue_while_idle(&mut self, over: Overdue) -> Option<io::Result<bool>> {
+        let Overdue::Limit(why) = over else { return None };
+        match why {
+            Reject::HeadTimeout if !self.input.is_empty() => {
+                self.refuse_head(why);
+                Some(Ok(true))
+            }
+            Reject::IdleTimeout if self.input.is_empty() => {
+                self.conn.0.hub.side.on_dropped(&self.conn, why);
+                Some(Ok(false))
+            }
+            Reject::SendTimeout => {
+                self.conn.0.hub.side.on_dropped(&self.conn, why);
+                Some(Err(io::ErrorKind::TimedOut.into()))
+            }
+            _ => None,
+        }
+    }
+
+    fn begin_cold(&mut self, state: State, now_ns: u64) {
+        let conn = &self.conn.0;
+        conn.arrival_ns.set(now_ns);
+        conn.rejected.set(None);
+        conn.answering.set(false);
+        conn.body_dropped.set(false);
+        conn.wait.set(Wait::Nothing);
+        self.state = state;
+    }
+
+    /// Answers whole heads in the input as long as they are hot.
+    fn take_heads(&mut self, cx: &mut Context<'_>, now_ns: u64, served: &mut bool) -> io::Result<Heads> {
+        if self.input.is_empty() {
+            return Ok(Heads::More);
+        }
+        let hub = std::rc::Rc::clone(&self.conn.0.hub);
+        let map = hub.map.borrow();
+        let limits = hub.head_limits.get();
+        if self.out.buf.capacity() == 0 {
+            self.out.buf = hub.scratch_out.take();
+        }
+        loop {
+            if self.out.len() >= HIGH_WATER_BYTES {
+                return Ok(Heads::Full);
+            }
+            if self.input.scanned == 0 {
+                match head::leading_empty_lines(self.input.bytes()) {
+                    Ok(0) => {}
+                    Ok(n) => self.input.consume(n),
+                    Err(reject) => return Ok(Heads::Rejected(reject)),
+                }
+            }
+            if self.input.is_empty() {
+                return Ok(Heads::More);
+            }
+            let mut scanned = self.input.scanned;
+            let mut slots = head::slots();
+            let parsed = match head::parse(self.input.bytes(), &mut scanned, &mut slots, &limits) {
+                Ok(Some(parsed)) => parsed,
+                Ok(None) => {
+                    self.input.scanned = scanned;
+                    return Ok(Heads::More);
+                }
+                Err(reject) => return Ok(Heads::Rejected(reject)),
+            };
+            let prepared = match look(&map, &self.conn, &parsed, now_ns) {
+                Ok(prepared) => prepared,
+                Err(why) => {
+                    if let Err(reject) = parsed.check_for_engine() {
+                        return Ok(Heads::Rejected(reject));
+                    }
+                    self.conn.0.refusal.set(Some(why));
+                    return Ok(Heads::Cold(State::Head { left: parsed.len_bytes, framing: parsed.framing }));
+                }
+            };
+            *served = true;
+            let before = self.out.buf.len();
+            prepared.write_head(now_ns / 1_000_000, &mut self.out.buf);
+            let bytes = (self.out.buf.len() - before) as u64 + prepared.body_bytes();
+            if prepared.body_bytes() <= COPY_MAX_BYTES {
+                prepared.body().iter().for_each(|chunk| self.out.buf.extend_from_slice(chunk));
+            } else {
+                let mut progress = false;
+                self.out.write_through(&mut self.io, cx, prepared.body(), &mut progress)?;
+                if progress {
+                    self.conn.0.write_went_on();
+                }
+            }
+            let len_bytes = parsed.len_bytes;
+            hub.side.on_hot(&self.conn, HotHit { prepared, head: &parsed, bytes, now_ns });
+            self.input.consume(len_bytes);
+        }
+    }
+}
+
+/// Looks a request up. The epoch is loaded for each one, as the entry's state is.
+fn look<'m>(
+    map: &'m HotMap,
+    conn: &ConnHandle,
+    head: &head::Head<'_, '_>,
+    now_ns: u64,
+) -> Result<&'m std::sync::Arc<crate::Prepared>, Hot> {
+    let hub = &conn.0.hub;
+    if hub.draining() {
+        return Err(Hot::Draining);
+    }
+    map.look(conn.0.listener(), head, now_ns / 1_000_000, hub.side.epoch())
+}

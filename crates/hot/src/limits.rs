@@ -1,0 +1,139 @@
+//! The limits a connection lives under, and the pure judgement whether one of its waits is overdue.
+//!
+//! Not here: any timer. `Hub::sweep` asks [`overdue`] for each connection a few times a second; a timer per
+//! request would cost every hit what almost none needs.
+
+use samovar_reason::Reject;
+
+/// What a client may send and how long it may take.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Longest request line, CRLF included; longer → 414. Values above 60 KiB mean 60 KiB (hyper's own bound).
+    pub line_max_bytes: usize,
+    /// Longest head, from the request line to the empty line; longer → 431. Values above 256 KiB mean 256 KiB.
+    pub head_max_bytes: usize,
+    /// Most field lines; more → 431. Values above 256 mean 256.
+    pub fields_max: usize,
+    /// Largest request body, `None` for any; larger → 413.
+    pub body_max_bytes: Option<u64>,
+    /// From the first byte of a head to its last; then 408.
+    pub head_timeout_ms: u64,
+    /// Between two pieces of a body that someone wants to read; then 408 if nothing was answered yet.
+    pub body_timeout_ms: u64,
+    /// Without any request; then the connection closes silently.
+    pub idle_timeout_ms: u64,
+    /// Without progress of a write; then the connection closes.
+    pub send_timeout_ms: u64,
+    /// How long the answer to a client that has shut down its sending side is still worked on. A client that
+    /// half-closes and one that has left look the same until something is written; 0 gives up at once.
+    pub half_close_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            line_max_bytes: 16 << 10,
+            head_max_bytes: 64 << 10,
+            fields_max: 100,
+            body_max_bytes: None,
+            head_timeout_ms: 15_000,
+            body_timeout_ms: 30_000,
+            idle_timeout_ms: 75_000,
+            send_timeout_ms: 60_000,
+            half_close_ms: 5_000,
+        }
+    }
+}
+
+/// How long a closing connection reads on, so that its last answer is not lost to a reset (RFC 9112 §9.6).
+pub(crate) const LINGER_MS: u64 = 2_000;
+
+/// What a connection waits for from its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: the service works, or the service does not want more of the body.
+    Nothing,
+    /// The first byte of the next request.
+    Idle,
+    /// The rest of a head.
+    Head,
+    /// The next piece of a body.
+    Body,
+    /// Nothing more will come, an answer is still being made.
+    HalfClosed,
+    /// The client's end of a connection that we have closed.
+    Linger,
+}
+
+/// Why a wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overdue {
+    /// A limit a person can raise.
+    Limit(Reject),
+    /// The time for an answer to a half-closed client is over.
+    HalfClosed,
+    /// We have read on long enough.
+    Linger,
+}
+
+/// Whether a connection has waited too long, for reading (`wait` since `since_ms`) or for writing
+/// (`blocked_since_ms`, 0 if no write is blocked).
+pub(crate) fn overdue(
+    wait: Wait,
+    since_ms: u64,
+    blocked_since_ms: u64,
+    now_ms: u64,
+    limits: &Limits,
+) -> Option<Overdue> {
+    if blocked_since_ms != 0 && now_ms.saturating_sub(blocked_since_ms) >= limits.send_timeout_ms {
+        return Some(Overdue::Limit(Reject::SendTimeout));
+    }
+    let (allowed_ms, outcome) = match wait {
+        Wait::Nothing => return None,
+        // A write in progress is judged by its own limit.
+        Wait::Idle if blocked_since_ms != 0 => return None,
+        Wait::Idle => (limits.idle_timeout_ms, Overdue::Limit(Reject::IdleTimeout)),
+        Wait::Head => (limits.head_timeout_ms, Overdue::Limit(Reject::HeadTimeout)),
+        Wait::Body => (limits.body_timeout_ms, Overdue::Limit(Reject::BodyTimeout)),
+        Wait::HalfClosed => (limits.half_close_ms, Overdue::HalfClosed),
+        Wait::Linger => (LINGER_MS, Overdue::Linger),
+    };
+    (now_ms.saturating_sub(since_ms) >= allowed_ms).then_some(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, Overdue, Wait, overdue};
+    use samovar_reason::Reject;
+
+    #[test]
+    fn each_wait_has_its_own_limit() {
+        let l = Limits {
+            head_timeout_ms: 10,
+            body_timeout_ms: 20,
+            idle_timeout_ms: 30,
+            send_timeout_ms: 40,
+            half_close_ms: 50,
+            ..Limits::default()
+        };
+        let rows = [
+            (Wait::Head, 10, Overdue::Limit(Reject::HeadTimeout)),
+            (Wait::Body, 20, Overdue::Limit(Reject::BodyTimeout)),
+            (Wait::Idle, 30, Overdue::Limit(Reject::IdleTimeout)),
+            (Wait::HalfClosed, 50, Overdue::HalfClosed),
+        ];
+        for (wait, allowed, outcome) in rows {
+            assert_eq!(overdue(wait, 1_000, 0, 1_000 + allowed - 1, &l), None, "{wait:?}");
+            assert_eq!(overdue(wait, 1_000, 0, 1_000 + allowed, &l), Some(outcome), "{wait:?}");
+        }
+        assert_eq!(overdue(Wait::Nothing, 0, 0, u64::MAX, &l), None);
+    }
+
+    #[test]
+    fn a_blocked_write_is_judged_by_its_own_limit() {
+        let l = Limits { send_timeout_ms: 40, idle_timeout_ms: 5, ..Limits::default() };
+        assert_eq!(overdue(Wait::Idle, 0, 100, 139, &l), None);
+        assert_eq!(overdue(Wait::Idle, 0, 100, 140, &l), Some(Overdue::Limit(Reject::SendTimeout)));
+        assert_eq!(overdue(Wait::Nothing, 0, 100, 140, &l), Some(Overdue::Limit(Reject::SendTimeout)));
+    }
+}

@@ -1,0 +1,182 @@
+//! Bytes to send: heads and small bodies copied into one buffer, large bodies by reference, so that the answers
+//! to a pipeline leave in one write.
+//!
+//! Not here: what is sent.
+
+use bytes::Bytes;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::AsyncWrite;
+
+/// Bodies up to this are copied: one more memcpy is cheaper than one more slice in the write.
+pub(crate) const COPY_MAX_BYTES: u64 = 8 << 10;
+/// When so much waits, no further answer is prepared before some of it is sent.
+pub(crate) const HIGH_WATER_BYTES: usize = 64 << 10;
+/// Slices per write.
+const SLICES: usize = 64;
+
+#[derive(Default)]
+pub(crate) struct Out {
+    pub(crate) buf: Vec<u8>,
+    /// How much of `buf` is sent.
+    sent: usize,
+    held: VecDeque<Held>,
+    held_bytes: usize,
+}
+
+/// A body that goes out after `buf[..at]`.
+struct Held {
+    at: usize,
+    bytes: Bytes,
+}
+
+impl Out {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent == self.buf.len() && self.held.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.buf.len() - self.sent + self.held_bytes
+    }
+
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.held_bytes += bytes.len();
+            self.held.push_back(Held { at: self.buf.len(), bytes });
+        }
+    }
+
+    /// Gives the buffer to the core's other connections.
+    pub(crate) fn give_back(&mut self, scratch: &Cell<Vec<u8>>) {
+        let buf = std::mem::take(&mut self.buf);
+        if buf.capacity() <= 4 * HIGH_WATER_BYTES {
+            scratch.set(buf);
+        }
+    }
+
+    /// Writes everything; the flag says whether anything was written.
+    pub(crate) fn poll_drain<S: AsyncWrite + Unpin>(
+        &mut self,
+        io: &mut S,
+        cx: &mut Context<'_>,
+        progress: &mut bool,
+    ) -> Poll<io::Result<()>> {
+        while !self.is_empty() {
+            let written = if self.held.is_empty() {
+                ready!(Pin::new(&mut *io).poll_write(cx, self.buf.get(self.sent..).unwrap_or_default()))?
+            } else {
+                let mut slices = [IoSlice::new(&[]); SLICES];
+                let n = self.gather(&mut slices);
+                ready!(Pin::new(&mut *io).poll_write_vectored(cx, slices.get(..n).unwrap_or_default()))?
+            };
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            *progress = true;
+            self.advance(written);
+        }
+        self.buf.clear();
+        self.sent = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Writes what waits and then `body`, without touching the reference counts of its chunks, which other cores
+    /// share; holds on to what the socket does not take at once.
+    pub(crate) fn write_through<S: AsyncWrite + Unpin>(
+        &mut self,
+        io: &mut S,
+        cx: &mut Context<'_>,
+        body: &[Bytes],
+        progress: &mut bool,
+    ) -> io::Result<()> {
+        let mut rest = body;
+        let mut skip = 0;
+        while !rest.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let own = self.len();
+            let n = {
+                let first = rest.first().and_then(|b| b.get(skip..)).unwrap_or_default();
+                let tail = rest.get(1..).unwrap_or_default().iter().map(|b| &b[..]);
+                let mut n = self.gather(&mut slices);
+                for chunk in std::iter::once(first).chain(tail) {
+                    let Some(slot) = slices.get_mut(n) else { break };
+                    *slot = IoSlice::new(chunk);
+                    n += 1;
+                }
+                n
+            };
+            match Pin::new(&mut *io).poll_write_vectored(cx, slices.get(..n).unwrap_or_default()) {
+                Poll::Pending => break,
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(written)) => {
+                    *progress = true;
+                    self.advance(written.min(own));
+                    (rest, skip) = after(rest, skip, written.saturating_sub(own));
+                }
+            }
+        }
+        for (i, chunk) in rest.iter().enumerate() {
+            self.push(if i == 0 { chunk.slice(skip.min(chunk.len())..) } else { chunk.clone() });
+        }
+        Ok(())
+    }
+
+    /// Fills `slices` with what waits, in order.
+    fn gather<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES]) -> usize {
+        let mut n = 0;
+        let mut from = self.sent;
+        let mut put = |bytes: &'a [u8]| {
+            if let Some(slot) = slices.get_mut(n)
+                && !bytes.is_empty()
+            {
+                *slot = IoSlice::new(bytes);
+                n += 1;
+            }
+        };
+        for held in &self.held {
+            put(self.buf.get(from..held.at).unwrap_or_default());
+            put(&held.bytes);
+            from = held.at.max(from);
+        }
+        put(self.buf.get(from..).unwrap_or_default());
+        n
+    }
+
+    fn advance(&mut self, mut n: usize) {
+        while n > 0 {
+            let before = self.held.front().map_or(self.buf.len(), |h| h.at).saturating_sub(self.sent);
+            let own = n.min(before);
+            self.sent += own;
+            n -= own;
+            if n == 0 {
+                break;
+            }
+            let Some(held) = self.held.front_mut() else { break };
+            let taken = n.min(held.bytes.len());
+            held.bytes = held.bytes.slice(taken..);
+            self.held_bytes -= taken;
+            n -= taken;
+            if held.bytes.is_empty() {
+                self.held.pop_front();
+            }
+        }
+    }
+}
+
+/// What is left of `chunks`, whose first `skip` bytes are gone, after `n` more.
+fn after(mut chunks: &[Bytes], mut skip: usize, mut n: usize) -> (&[Bytes], usize) {
+    while let [first, tail @ ..] = chunks {
+        let left = first.len() - skip;
+        if n < left {
+            return (chunks, skip + n);
+        }
+        n -= left;
+        skip = 0;
+        chunks = tail;
+    }
+    (chunks, 0)
+}

@@ -1,0 +1,260 @@
+//! A complete answer as bytes: everything fixed but `Age` and the `ttl` inside `Cache-Status`.
+//!
+//! Not here: who may get it (a [`crate::Grant`]), and whether it should exist at all.
+
+use bytes::Bytes;
+use http::header::{AGE, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, StatusCode};
+use samovar_reason::Hot;
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How long a prepared answer may be sent, and what its `Age` counts from.
+#[derive(Clone, Debug)]
+pub struct Lifetime {
+    /// The entry's state: 0 is live, anything else refuses. Loaded on every hit; a purge stores first and
+    /// returns then.
+    pub state: Arc<AtomicU8>,
+    /// The configuration epoch it was prepared under; any other refuses.
+    pub epoch: u64,
+    /// Age at the monotonic clock's zero, in ms: the age now is `(now_ms + age_base_ms) / 1000` seconds.
+    pub age_base_ms: i64,
+    /// When it stops being fresh, monotonic; `u64::MAX` for never, then no `ttl` is sent.
+    pub fresh_until_ms: u64,
+}
+
+/// One answer, ready to send.
+pub struct Prepared {
+    /// From the status line to `age: `.
+    head: Box<[u8]>,
+    /// What follows the age: up to `ttl=`, or all the rest if no ttl is sent.
+    after_age: Box<[u8]>,
+    /// What follows the ttl.
+    after_ttl: Box<[u8]>,
+    life: Lifetime,
+    body: Box<[Bytes]>,
+    body_bytes: u64,
+    status: StatusCode,
+    key: Arc<str>,
+    info: Arc<dyn Any + Send + Sync>,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared").field("key", &self.key).field("body_bytes", &self.body_bytes).finish()
+    }
+}
+
+/// Fields of one hop, and those written here.
+const NOT_COPIED: [HeaderName; 6] = [
+    CONNECTION,
+    TRANSFER_ENCODING,
+    AGE,
+    CONTENT_LENGTH,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+impl Prepared {
+    /// Prepares a 200 answer from its end-to-end fields (the origin's `Date` among them) and its whole body.
+    ///
+    /// `Content-Length` is written from the body; if `headers` has one that differs, the answer is not whole.
+    /// `cache_status` is the name in our member of `Cache-Status` (RFC 9211), `None` to send none; members of
+    /// caches before us in `headers` go out ahead of it. `info` is the server's own, for counting and logging.
+    pub fn new(
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: Vec<Bytes>,
+        life: Lifetime,
+        cache_status: Option<&str>,
+        key: Arc<str>,
+        info: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Prepared, Hot> {
+        if status != StatusCode::OK {
+            return Err(Hot::StatusNotHot);
+        }
+        let body: Box<[Bytes]> = body.into_iter().filter(|chunk| !chunk.is_empty()).collect();
+        let body_bytes = body.iter().map(|chunk| chunk.len() as u64).sum();
+        let mut text = itoa::Buffer::new();
+        let length = text.format(body_bytes).as_bytes();
+        if headers.get_all(CONTENT_LENGTH).iter().any(|value| value.as_bytes() != length) {
+            return Err(Hot::Incomplete);
+        }
+        let mut head = Vec::with_capacity(512);
+        head.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+        for (name, value) in headers.iter().filter(|(name, _)| !NOT_COPIED.contains(name)) {
+            put_field(&mut head, name.as_str(), value.as_bytes());
+        }
+        put_field(&mut head, "content-length", length);
+        head.extend_from_slice(b"age: ");
+        let (after_age, after_ttl) = match cache_status {
+            None => ("\r\n\r\n".to_owned(), ""),
+            Some(name) if life.fresh_until_ms == u64::MAX => {
+                (format!("\r\ncache-status: {name}; hit; detail=fresh-hot\r\n\r\n"), "")
+            }
+            Some(name) => (format!("\r\ncache-status: {name}; hit; ttl="), "; detail=fresh-hot\r\n\r\n"),
+        };
+        Ok(Prepared {
+            head: head.into(),
+            after_age: after_age.into_bytes().into(),
+            after_ttl: after_ttl.as_bytes().into(),
+            life,
+            body,
+            body_bytes,
+            status,
+            key,
+            info,
+        })
+    }
+
+    /// The key of the entry it was made from.
+    pub fn key(&self) -> &Arc<str> {
+        &self.key
+    }
+
+    /// What the server attached.
+    pub fn info(&self) -> &Arc<dyn Any + Send + Sync> {
+        &self.info
+    }
+
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Bytes of the body.
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Until when, and since when.
+    pub fn life(&self) -> &Lifetime {
+        &self.life
+    }
+
+    /// Bytes held here beyond the body, which the cache's entry shares.
+    pub fn head_bytes(&self) -> usize {
+        size_of::<Prepared>() + self.head.len() + self.after_age.len() + self.after_ttl.len()
+    }
+
+    pub(crate) fn body(&self) -> &[Bytes] {
+        &self.body
+    }
+
+    /// Whether it may be sent now. The state is loaded with acquire: what a purge wrote before is seen.
+    pub fn check(&self, now_ms: u64, epoch: u64) -> Result<(), Hot> {
+        if self.life.state.load(Ordering::Acquire) != 0 {
+            Err(Hot::Dead)
+        } else if self.life.epoch != epoch {
+            Err(Hot::OldEpoch)
+        } else if now_ms >= self.life.fresh_until_ms {
+            Err(Hot::Expired)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Appends the head as it is at `now_ms`.
+    pub fn write_head(&self, now_ms: u64, out: &mut Vec<u8>) {
+        let mut text = itoa::Buffer::new();
+        let age_ms = i64::try_from(now_ms).unwrap_or(i64::MAX).saturating_add(self.life.age_base_ms);
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(text.format(u64::try_from(age_ms).unwrap_or(0) / 1000).as_bytes());
+        out.extend_from_slice(&self.after_age);
+        if !self.after_ttl.is_empty() {
+            let ttl_s = self.life.fresh_until_ms.saturating_sub(now_ms) / 1000;
+            out.extend_from_slice(text.format(ttl_s).as_bytes());
+            out.extend_from_slice(&self.after_ttl);
+        }
+    }
+}
+
+fn put_field(head: &mut Vec<u8>, name: &str, value: &[u8]) {
+    head.extend_from_slice(name.as_bytes());
+    head.extend_from_slice(b": ");
+    head.extend_from_slice(value);
+    head.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lifetime, Prepared};
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue, StatusCode};
+    use samovar_reason::Hot;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    fn life(fresh_until_ms: u64) -> Lifetime {
+        Lifetime { state: Arc::new(AtomicU8::new(0)), epoch: 3, age_base_ms: -4_000, fresh_until_ms }
+    }
+
+    fn make(headers: &HeaderMap, life: Lifetime, name: Option<&str>) -> Result<Prepared, Hot> {
+        let body = vec![Bytes::from_static(b"he"), Bytes::new(), Bytes::from_static(b"llo")];
+        Prepared::new(StatusCode::OK, headers, body, life, name, "k".into(), Arc::new(()))
+    }
+
+    fn head_at(prepared: &Prepared, now_ms: u64) -> String {
+        let mut out = Vec::new();
+        prepared.write_head(now_ms, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn age_and_ttl_are_patched_and_nothing_else() {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("text/plain"));
+        headers.insert("connection", HeaderValue::from_static("close"));
+        headers.insert("age", HeaderValue::from_static("99"));
+        headers.insert("cache-status", HeaderValue::from_static("Edge; fwd=miss"));
+        let prepared = make(&headers, life(20_500), Some("Samovar")).unwrap();
+        assert_eq!(
+            head_at(&prepared, 11_499),
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncache-status: Edge; fwd=miss\r\n\
+             content-length: 5\r\nage: 7\r\ncache-status: Samovar; hit; ttl=9; detail=fresh-hot\r\n\r\n"
+        );
+        assert!(
+            head_at(&prepared, 1_000).contains("\r\nage: 0\r\n"),
+            "a clock before the age's base is age 0"
+        );
+    }
+
+    #[test]
+    fn ttl_and_cache_status_can_be_absent() {
+        let headers = HeaderMap::new();
+        let lasting = make(&headers, life(u64::MAX), Some("S")).unwrap();
+        assert!(
+            head_at(&lasting, 5_000).ends_with("age: 1\r\ncache-status: S; hit; detail=fresh-hot\r\n\r\n")
+        );
+        let silent = make(&headers, life(9_000), None).unwrap();
+        assert!(head_at(&silent, 5_000).ends_with("content-length: 5\r\nage: 1\r\n\r\n"));
+    }
+
+    #[test]
+    fn only_whole_200_answers() {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-length", HeaderValue::from_static("6"));
+        assert_eq!(make(&headers, life(1), None).err(), Some(Hot::Incomplete));
+        let not_found = Prepared::new(
+            StatusCode::NOT_FOUND,
+            &HeaderMap::new(),
+            vec![],
+            life(1),
+            None,
+            "k".into(),
+            Arc::new(()),
+        );
+        assert_eq!(not_found.err(), Some(Hot::StatusNotHot));
+    }
+
+    #[test]
+    fn state_epoch_and_clock_each_refuse() {
+        let prepared = make(&HeaderMap::new(), life(10), None).unwrap();
+        assert_eq!(prepared.check(9, 3), Ok(()));
+        assert_eq!(prepared.check(10, 3), Err(Hot::Expired));
+        assert_eq!(prepared.check(9, 4), Err(Hot::OldEpoch));
+        prepared.life().state.store(1, Ordering::Release);
+        assert_eq!(prepared.check(9, 3), Err(Hot::Dead));
+    }
+}
