@@ -1,1 +1,39 @@
-//! t
+//! What the tests in this folder share: where the repository is and which files it holds.
+//!
+//! Not here: anything of Samovar or Thirst. End-to-end tests must not link what they judge.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Every file below `folder` (relative to the root) with this extension, sorted; build output left out.
+pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(&root().join(folder), extension, &mut found);
+    found.sort();
+    found
+}
+
+/// A path as people name it: relative to the root.
+pub fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
+        if is_folder && !name.starts_with('.') && !name.starts_with("target") {
+            collect(&path, extension, found);
+        } else if !is_folder && path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+# Everything a newcomer or CI types. The work is done by cargo and by the small scripts in scripts/.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint bench fuzz clean
+
+help: ## this list
+	@printf 'Samovar: an output cache that explains itself; thirst: the load tester beside it.\n\n'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@printf '\nNeeds a Rust toolchain (1.95 or newer); what else is missing is installed, saying so.\n'
+
+demo: ## measure a slow handler, add one rule, measure again, ask why (KEEP=1 leaves it running)
+	@bash scripts/demo.sh
+
+test: ## everything CI runs: format, lints, all tests
+	@bash scripts/test.sh
+
+test-all: ## test, then the slow ones: many more property cases, a minute of fuzzing per target
+	@bash scripts/test.sh
+	@bash scripts/test-more.sh
+
+lint: ## format and lints only
+	@bash scripts/test.sh lint
+
+bench: ## measure beside other servers, into bench/runs/
+	@bash scripts/bench.sh
+
+fuzz: ## fuzz every target for FUZZ_SECONDS (60) each
+	@bash scripts/fuzz.sh
+
+clean: ## remove everything built
+	@cargo clean

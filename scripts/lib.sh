@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Shared by the scripts beside it: saying what happens, checking the toolchain. To be sourced, not run.
+
+if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
+    bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'
+else
+    bold='' dim='' red='' plain=''
+fi
+
+say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+note() { printf '%s%s%s\n' "$dim" "$*" "$plain"; }
+die() {
+    printf '\n%s%s%s\n' "$red" "$*" "$plain" >&2
+    exit 1
+}
+
+# The oldest toolchain that builds this, from the one place that says so.
+rust_wanted() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
+
+# Stops with advice unless cargo is there and new enough.
+need_cargo() {
+    local wanted have
+    wanted=$(rust_wanted)
+    if ! command -v cargo >/dev/null && [[ -x ${CARGO_HOME:-$HOME/.cargo}/bin/cargo ]]; then
+        PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+    fi
+    if ! command -v cargo >/dev/null; then
+        die "cargo was not found. Samovar needs a Rust toolchain, $wanted or newer:
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh
+then open a new shell and try again."
+    fi
+    have=$(cargo --version | sed 's/^cargo \([0-9.]*\).*/\1/')
+    if [[ $(printf '%s\n%s\n' "$wanted" "$have" | sort -V | head -n 1) != "$wanted" ]]; then
+        die "cargo $have is too old: Samovar needs $wanted or newer.
+  rustup update stable          (or, where Rust came from the system's packages, see https://rustup.rs)"
+    fi
+}
+
+# rustfmt and clippy come with most toolchains, not with all.
+need_components() {
+    local part
+    for part in rustfmt clippy; do
+        local command="cargo-${part/rustfmt/fmt}"
+        cargo "${command#cargo-}" --version >/dev/null 2>&1 && continue
+        if command -v rustup >/dev/null; then
+            note "installing $part with rustup, to check form and lints"
+            rustup component add "$part" </dev/null && continue
+        fi
+        die "$part is missing and could not be installed. With rustup: rustup component add $part"
+    done
+}
+
+# Where cargo puts what it builds.
+target_dir() { printf '%s' "${CARGO_TARGET_DIR:-target}"; }
