@@ -42,8 +42,19 @@ pub enum Fact {
     HotProgress(u32, u32),
     /// An upstream attempt failed; target and detail.
     Upstream(Upstream, String),
-    /// An attempt was made: target, status, connect ms, first byte ms, reused connection.
-    Attempt { target: String, status: u16, connect_us: u64, first_byte_us: u64, reused: bool },
+    /// An attempt was made and answered.
+    Attempt {
+        /// Which target.
+        target: String,
+        /// Its status.
+        status: u16,
+        /// How long connecting took, µs; 0 on a kept connection.
+        connect_us: u64,
+        /// From sending to the first byte of the answer, µs.
+        first_byte_us: u64,
+        /// The connection had served before.
+        reused: bool,
+    },
     /// Files said no; detail for those who may see it.
     Files(Files, String),
     /// Refused at the door.
