@@ -46,8 +46,12 @@ chapter() {
 }
 # Shows a command as a user would type it, then runs it.
 run() {
-    local shown=${*@Q}
-    printf '%s$ %s%s\n' "$dim" "${shown//"$bin/"/}" "$plain"
+    local word shown=''
+    for word in "$@"; do
+        [[ $word =~ ^[A-Za-z0-9_./:=,@%+-]+$ ]] || word="'$word'"
+        shown+=" ${word#"$bin/"}"
+    done
+    printf '%s$%s%s\n' "$bold" "$shown" "$plain"
     "$@"
 }
 # Waits up to 30 s for a command to succeed while a process lives.
@@ -149,7 +153,7 @@ curl -fsS -H 'Accept-Language: es' "$site/pictures/lake-2.jpg" -o /dev/null
 run "$bin/samovar" explain --admin "$admin" "$site/pictures/lake-2.jpg" -H 'Accept-Language: es'
 
 chapter "What is in the cache now?"
-run "$bin/samovar" cache list --admin "$admin" | head -n 16
+run "$bin/samovar" cache list --admin "$admin" | sed -n 1,16p
 
 step="the end"
 before=$(number "$out/1-no-rule.json" requests)
