@@ -1,0 +1,218 @@
+//! Routing seen from outside: which site, which rule, which target, which key.
+
+#![allow(clippy::unwrap_used, reason = "a test may stop at its first surprise")]
+
+use http::header::{ACCEPT_LANGUAGE, COOKIE};
+use http::{HeaderMap, HeaderValue, Method};
+use samovar_reason::Route;
+use samovar_rules::*;
+use std::sync::Arc;
+
+fn site(name: &str, hosts: &[&str], ports: &[u16]) -> Site {
+    Site {
+        name: name.into(),
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        ports: ports.to_vec(),
+        default: false,
+        canonical_host: String::new(),
+        handlers: vec![(".php".into(), TargetId(7))],
+        fallback: TargetId(1),
+        index: vec![],
+        rules: vec![],
+        otherwise: Arc::new(Rule { id: "otherwise".into(), ..Rule::default() }),
+        cache_status: true,
+    }
+}
+
+fn default_site(canonical_host: &str) -> Site {
+    Site { default: true, canonical_host: canonical_host.into(), ..site("default", &[], &[]) }
+}
+
+fn parts<'a>(host: &'a str, path: &'a str, headers: &'a HeaderMap) -> RequestParts<'a> {
+    RequestParts { method: &Method::GET, scheme: "http", host, listener_port: 80, path, query: None, headers }
+}
+
+fn rule(id: &str, path: &str) -> Rule {
+    let path = (!path.is_empty()).then(|| PathGlob::new(path).unwrap());
+    Rule { id: id.into(), path, ..Rule::default() }
+}
+
+#[test]
+fn sites_by_host_wildcard_port_and_default() {
+    let sites = Sites {
+        sites: vec![
+            site("wide", &["*.example"], &[]),
+            site("gallery", &["gallery.example", "*.gallery.example"], &[]),
+            site("admin", &["gallery.example"], &[8443]),
+            site("six", &["[::1]"], &[]),
+            default_site("canonical.example"),
+        ],
+    };
+    let none = HeaderMap::new();
+    for (host, port, name, reason, seen) in [
+        ("gallery.example", 80, "gallery", Route::SiteByHost, "gallery.example"),
+        ("GALLERY.example.:80", 80, "gallery", Route::SiteByHost, "gallery.example"),
+        ("gallery.example:8080", 80, "gallery", Route::SiteByHost, "gallery.example:8080"),
+        ("gallery.example", 8443, "admin", Route::SiteByHost, "gallery.example"),
+        ("a.gallery.example", 80, "gallery", Route::SiteByWildcard, "a.gallery.example"),
+        ("a.b.gallery.example", 80, "gallery", Route::SiteByWildcard, "a.b.gallery.example"),
+        ("xgallery.example", 80, "wide", Route::SiteByWildcard, "xgallery.example"),
+        ("example", 80, "default", Route::SiteByDefault, "canonical.example"),
+        (".example", 80, "", Route::BadTarget, ""),
+        ("[0::1]:80", 80, "six", Route::SiteByHost, "[::1]"),
+        ("made-up.test:1234", 80, "default", Route::SiteByDefault, "canonical.example"),
+        ("", 80, "default", Route::SiteByDefault, "canonical.example"),
+        ("a b", 80, "", Route::BadTarget, ""),
+    ] {
+        let parts = RequestParts { listener_port: port, ..parts(host, "/p", &none) };
+        match route(&sites, &parts) {
+            Ok(routed) => {
+                assert_eq!((routed.site.name.as_str(), routed.site_reason), (name, reason), "{host}");
+                assert_eq!(routed.host, seen, "{host}");
+                assert_eq!(routed.key.as_str(), format!("http://{seen}/p"), "{host}");
+            }
+            Err((why, _)) => assert_eq!(("", reason), (name, why), "{host}"),
+        }
+    }
+}
+
+#[test]
+fn unknown_hosts_without_a_default_site() {
+    let sites = Sites { sites: vec![site("a", &["a.example"], &[8080])] };
+    let none = HeaderMap::new();
+    let (why, text) = route(&sites, &parts("b.example", "/", &none)).unwrap_err();
+    assert_eq!(why, Route::UnknownHost);
+    assert!(text.contains("b.example"));
+    // The host is right, the listener is not.
+    assert_eq!(route(&sites, &parts("a.example", "/", &none)).unwrap_err().0, Route::UnknownHost);
+    assert_eq!(route(&sites, &parts("", "/", &none)).unwrap_err().0, Route::UnknownHost);
+}
+
+#[test]
+fn a_default_site_without_canonical_host() {
+    let none = HeaderMap::new();
+    let mut only = default_site("");
+    let host = |site: &Site| {
+        let sites = Sites { sites: vec![site.clone()] };
+        route(&sites, &parts("x.example", "/", &none)).unwrap().host
+    };
+    assert_eq!(host(&only), "localhost");
+    only.hosts = vec!["*.a.example".into(), "a.example".into()];
+    assert_eq!(host(&only), "a.example");
+}
+
+#[test]
+fn bad_targets_say_why() {
+    let sites = Sites { sites: vec![default_site("h")] };
+    let none = HeaderMap::new();
+    for (path, query, scheme, part) in [
+        ("/%zz", None, "http", "percent escape"),
+        ("/..", None, "http", "above the root"),
+        ("*", None, "http", "malformed"),
+        ("/", Some("a b"), "http", "query"),
+        ("/", Some("a\nb"), "http", "query"),
+        ("/", Some("a#b"), "http", "query"),
+        ("/", None, "ftp", "ftp"),
+    ] {
+        let parts = RequestParts { query, scheme, ..parts("h", path, &none) };
+        let (why, text) = route(&sites, &parts).unwrap_err();
+        assert_eq!(why, Route::BadTarget, "{path}");
+        assert!(text.contains(part), "{path} {query:?}: {text}");
+    }
+}
+
+#[test]
+fn the_first_rule_that_matches() {
+    let mut site = default_site("h");
+    site.rules = vec![
+        rule("admin", "/admin/**"),
+        Rule { extensions: vec![".php".into()], methods: vec![Method::GET], ..rule("php", "") },
+        rule("img", "/img/*"),
+        rule("jpg", "*.jpg"),
+        rule("all", "/img/**"),
+    ];
+    let sites = Sites { sites: vec![site] };
+    let none = HeaderMap::new();
+    for (method, path, chosen, beaten) in [
+        (Method::GET, "/admin/x.php", "admin", &["php"][..]),
+        (Method::GET, "/a.PHP", "php", &[]),
+        (Method::POST, "/a.php", "otherwise", &[]),
+        (Method::GET, "/a.ph%70", "php", &[]),
+        (Method::GET, "/img/a.jpg", "img", &["jpg", "all"]),
+        (Method::GET, "/img/x/a.jpg", "jpg", &["all"]),
+        (Method::GET, "/x/../admin/", "admin", &[]),
+        (Method::GET, "/", "otherwise", &[]),
+    ] {
+        let parts = RequestParts { method: &method, ..parts("h", path, &none) };
+        let routed = route(&sites, &parts).unwrap();
+        assert_eq!((routed.rule.id.as_str(), routed.beaten.as_slice()), (chosen, beaten), "{path}");
+        let expected = if chosen == "otherwise" { Route::NoRule } else { Route::RuleMatched };
+        assert_eq!(routed.rule_reason, expected);
+    }
+}
+
+#[test]
+fn the_target_by_extension() {
+    let sites = Sites { sites: vec![default_site("h")] };
+    let none = HeaderMap::new();
+    for (path, target) in
+        [("/a.php", 7), ("/a.PHP", 7), ("/.php", 7), ("/a.php/b", 1), ("/a.phpx", 1), ("/", 1)]
+    {
+        assert_eq!(route(&sites, &parts("h", path, &none)).unwrap().target, TargetId(target), "{path}");
+    }
+}
+
+#[test]
+fn what_a_request_becomes() {
+    let mut site = default_site("h");
+    site.rules = vec![Rule {
+        vary_headers: vec![VaryHeader {
+            name: ACCEPT_LANGUAGE,
+            normalise: Normalise::Languages(vec!["en".into(), "de".into()]),
+        }],
+        vary_query: QueryKey::Drop(vec!["utm_*".into()]),
+        ignore_cookies: vec!["@analytics".into()],
+        ..rule("r1", "")
+    }];
+    let sites = Sites { sites: vec![site] };
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static("de-AT, en;q=0.5"));
+    headers.insert(COOKIE, HeaderValue::from_static("_ga=1; sid=secret"));
+    let parts = RequestParts { query: Some("b&utm_x=1&a"), ..parts("h", "/%7ea/./b", &headers) };
+    let routed = route(&sites, &parts).unwrap();
+    assert_eq!(routed.path, "/~a/b");
+    assert_eq!(routed.query.as_deref(), Some("b&utm_x=1&a"));
+    assert_eq!(routed.key.as_str(), "http://h/~a/b?b&a\naccept-language: de");
+    assert!(routed.relevant_cookies);
+    assert_eq!(routed.relevant_cookie_names, ["sid"]);
+}
+
+#[test]
+fn urls_that_people_type() {
+    let sites = Sites {
+        sites: vec![site("a", &["a.example"], &[]), site("b", &["b.example"], &[8443]), default_site("h")],
+    };
+    let none = HeaderMap::new();
+    for (url, key) in [
+        ("/x?y", "http://h/x?y"),
+        ("http://A.example:80/%61#frag", "http://a.example/a"),
+        ("https://a.example", "https://a.example/"),
+        ("https://b.example:8443/", "https://b.example:8443/"),
+        ("http://nobody.example/", "http://h/"),
+        ("http://a.example/ä b?c d", "http://a.example/%C3%A4%20b?c%20d"),
+    ] {
+        assert_eq!(url_key(&sites, url, &none).unwrap().key.as_str(), key, "{url}");
+    }
+    let strict = Sites { sites: sites.sites[..2].to_vec() };
+    // The port that clients see may not be the listener's.
+    assert_eq!(url_key(&strict, "https://b.example/", &none).unwrap().site.name, "b");
+    for (url, why) in [
+        ("/x", Route::UnknownHost),
+        ("http://c.example/", Route::UnknownHost),
+        ("c.example/x", Route::BadTarget),
+        ("http://a.example/%", Route::BadTarget),
+        ("http://straße.example/", Route::BadTarget),
+    ] {
+        assert_eq!(url_key(&strict, url, &none).unwrap_err().0, why, "{url}");
+    }
+}
