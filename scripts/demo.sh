@@ -107,10 +107,12 @@ measure() {
     "$bin/thirst" run "${urls[@]}" -c "$connections" -d "${seconds}s" --warmup 1s -H "$german" --label "$2" \
         --server-pid "$samovar_pid" --server-pid "$handler_pid" --json "$out/$1.json" >"$out/$1.txt" 2>&1 ||
         { cat "$out/$1.txt" >&2 && return 1; }
-    local requests
-    requests=$(number "$out/$1.json" requests)
-    [[ ${requests%.*} -gt 0 ]] || die "the run made no requests; see $out/$1.txt"
-    echo "$requests requests in ${seconds} s"
+    local rate failed
+    rate=$(number "$out/$1.json" requests_per_s)
+    failed=$(tr -d ' \n' <"$out/$1.json" | grep -oE '"errors":\{"requests":[0-9]+' | grep -oE '[0-9]+$')
+    [[ ${rate%.*} -gt 0 ]] || die "the run got no answers; see $out/$1.txt"
+    [[ $failed == 0 ]] || die "$failed requests failed; see $out/$1.txt"
+    printf '%.0f requests per second\n' "$rate"
 }
 
 chapter "1. How fast is the handler?"
@@ -156,8 +158,8 @@ chapter "What is in the cache now?"
 run "$bin/samovar" cache list --admin "$admin" | sed -n 1,16p
 
 step="the end"
-before=$(number "$out/1-no-rule.json" requests)
-after=$(number "$out/3-hot.json" requests)
+before=$(number "$out/1-no-rule.json" requests_per_s)
+after=$(number "$out/3-hot.json" requests_per_s)
 gain=$((${after%.*} / ${before%.*}))
 say "One rule: $gain times as many requests per second"
 [[ $gain -ge 30 ]] || die "That is less than the 30 times this demo promises; see $out/*.txt"
