@@ -4,7 +4,7 @@
 //! (`text`, `json`).
 
 use crate::clock::{micros, millis};
-use crate::redact::redact_url;
+use crate::redact::redact_key;
 use crate::types::Fact;
 use samovar_reason::Explain;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ pub(crate) fn tell(fact: &Fact) -> Told {
                 .data("rule", rule.clone())
                 .data("also_matched", later.clone())
         }
-        Fact::Key(key) => Told::plain("key", redact_url(key)).data("key", redact_url(key)),
+        Fact::Key(key) => self::key(&redact_key(key)),
         Fact::Unkeyed(inputs) => {
             Told::plain("unkeyed", "these inputs reach the origin but are not in the key")
                 .detail(inputs.join(", "))
@@ -124,6 +124,12 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
     }
 }
 
+/// The URL first, then what else is in the key.
+fn key(shown: &str) -> Told {
+    let (url, values) = shown.split_once('\n').unwrap_or((shown, ""));
+    Told::plain("key", url).detail(values.replace('\n', ", ")).data("key", shown)
+}
+
 fn age_and_ttl(age_ms: Option<i64>, ttl_ms: Option<i64>) -> String {
     let age = age_ms.map(|ms| format!("age {}", millis(ms.unsigned_abs())));
     let ttl = ttl_ms.map(|ms| match ms {
@@ -149,4 +155,71 @@ fn attempt(target: &str, status: u16, connect_us: u64, first_byte_us: u64, reuse
     Told::plain("attempt", format!("{target} answered {status}"))
         .detail(format!("{connected}, first byte after {}", micros(first_byte_us)))
         .data("attempt", data)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
+
+    /// One fact of every kind with every reason it can have.
+    pub(crate) fn every_fact() -> Vec<Fact> {
+        let text = || "some text".to_owned();
+        let mut all = vec![
+            Fact::Key("http://h/x\naccept-language: de\ncookie sid: s3cret".into()),
+            Fact::Unkeyed(vec!["user-agent".into(), "x".into()]),
+            Fact::Cookies(vec!["sid".into()]),
+            Fact::Overridden(vec!["private", "cookie"]),
+            Fact::HotProgress(1, 2),
+            Fact::Attempt {
+                target: "app".into(),
+                status: 200,
+                connect_us: 90,
+                first_byte_us: 61_000,
+                reused: false,
+            },
+            Fact::Attempt {
+                target: "app".into(),
+                status: 304,
+                connect_us: 0,
+                first_byte_us: 900,
+                reused: true,
+            },
+            Fact::Selected("not-modified"),
+        ];
+        all.extend(Route::ALL.iter().map(|r| Fact::Site(*r, text())));
+        all.extend(Route::ALL.iter().map(|r| Fact::Rule(*r, text(), vec!["r2".into(), "r3".into()])));
+        all.extend(Lookup::ALL.iter().map(|r| Fact::Lookup(*r, Some(3000), Some(7000))));
+        all.extend(Store::ALL.iter().map(|r| Fact::Store(*r)));
+        all.extend(Lifetime::ALL.iter().map(|r| Fact::Lifetime(*r, 10_000)));
+        all.extend(Hot::ALL.iter().map(|r| Fact::Hot(*r)));
+        all.extend(Upstream::ALL.iter().map(|r| Fact::Upstream(*r, text())));
+        all.extend(Files::ALL.iter().map(|r| Fact::Files(*r, text())));
+        all.extend(Reject::ALL.iter().map(|r| Fact::Reject(*r)));
+        all
+    }
+
+    #[test]
+    fn every_fact_says_something_of_its_own() {
+        let mut seen = std::collections::HashSet::new();
+        for fact in every_fact() {
+            let told = tell(&fact);
+            assert!(!told.fact.is_empty() && !told.code.is_empty() && !told.text.is_empty(), "{fact:?}");
+            assert!(seen.insert((told.fact, told.code, told.text.clone(), told.detail.clone())), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn ages_and_lifetimes_in_words() {
+        for (age, ttl, want) in [
+            (None, None, ""),
+            (Some(3_000), Some(7_000), "age 3 s, fresh for another 7 s"),
+            (Some(12_000), Some(-2_000), "age 12 s, stale for 2 s"),
+            (Some(0), Some(0), "age 0 ms, stale for 0 ms"),
+            (Some(60_000), Some(i64::MAX), "age 1 min, fresh until it changes"),
+        ] {
+            assert_eq!(tell(&Fact::Lookup(Lookup::Fresh, age, ttl)).detail, want);
+        }
+        assert_eq!(tell(&Fact::Lifetime(Lifetime::UntilChanged, u64::MAX)).detail, "no end of its own");
+    }
 }

@@ -15,7 +15,7 @@ mod types;
 
 pub use json::json;
 pub use log::{combined, json_line};
-pub use redact::{redact, redact_url};
+pub use redact::{redact, redact_key, redact_url};
 pub use ring::Ring;
 pub use text::{text, text_of_json};
 pub use types::*;

@@ -43,6 +43,22 @@ pub fn redact_url(url: &str) -> String {
     format!("{scheme}{authority}{}", pairs(rest, &['?', '&', ';', '#', '/'], is_secret))
 }
 
+/// A key as it may be shown: its URL line and, after it, one line per request value it varies by (`name: value`,
+/// `cookie name: value`).
+pub fn redact_key(key: &str) -> String {
+    let mut lines = key.split('\n');
+    let mut out = redact_url(lines.next().unwrap_or_default());
+    for line in lines {
+        out.push('\n');
+        match line.split_once(": ") {
+            Some((name, _)) if name.starts_with("cookie ") => out.extend([name, ": ", HIDDEN]),
+            Some((name, value)) => out.extend([name, ": ", redact(name, value).as_str()]),
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
 /// Hides the values of `name=value` pieces between separators, where the name asks for it. All else stays as it is.
 fn pairs(text: &str, separators: &[char], secret: impl Fn(&str) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
@@ -166,6 +182,15 @@ mod tests {
         ] {
             assert_eq!(redact_url(url), want, "{url}");
         }
+    }
+
+    #[test]
+    fn keys() {
+        let key =
+            "http://h/x?token=s\naccept-language: de\ncookie sid: s\nauthorization: Basic s\ncookie lang";
+        let want = "http://h/x?token=***\naccept-language: de\ncookie sid: ***\nauthorization: Basic ***\ncookie lang";
+        assert_eq!(redact_key(key), want);
+        assert_eq!(redact_key(want), want);
     }
 
     proptest! {

@@ -126,3 +126,133 @@ fn covers(glob: &str, text: &str) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Fact, Tier};
+    use proptest::prelude::*;
+    use samovar_reason::Store;
+
+    fn record(id: u64, url: &str, reason: &'static str) -> Arc<Record> {
+        Arc::new(Record {
+            id,
+            at_wall_ms: 0,
+            client: "127.0.0.1".into(),
+            method: "GET".into(),
+            url: url.into(),
+            version: "HTTP/1.1",
+            status: 200,
+            body_bytes: 0,
+            tier: Tier::Origin,
+            cache: "miss",
+            reason,
+            first_byte_us: 0,
+            total_us: 0,
+            referer: None,
+            user_agent: None,
+            facts: vec![Fact::Store(Store::SetCookie)],
+            request_fields: Vec::new(),
+        })
+    }
+
+    fn ids(found: &[Arc<Record>]) -> Vec<u64> {
+        found.iter().map(|record| record.id).collect()
+    }
+
+    #[test]
+    fn the_last_ones_by_reason_and_url() {
+        let mut ring = Ring::new(3, usize::MAX);
+        for (id, url, reason) in [
+            (1, "http://h/a", "fresh"),
+            (2, "http://h/a", "expired"),
+            (3, "http://h/b", "fresh"),
+            (4, "http://h/a", "fresh"),
+        ] {
+            ring.push(record(id, url, reason));
+        }
+        assert!(ring.get(1).is_none(), "the oldest went");
+        assert_eq!(ring.get(3).unwrap().url, "http://h/b");
+        assert_eq!(ids(&ring.last(9, None, None)), [4, 3, 2]);
+        assert_eq!(ids(&ring.last(1, None, None)), [4]);
+        assert_eq!(ids(&ring.last(9, Some("fresh"), None)), [4, 3]);
+        assert_eq!(ids(&ring.last(9, Some("set-cookie"), Some("*b"))), [3], "reasons of facts count too");
+        assert_eq!(ids(&ring.for_url("http://h/a", 9)), [4, 2]);
+        assert_eq!(ids(&ring.for_url("http://*", 2)), [4, 3]);
+        assert!(ring.for_url("h/a", 9).is_empty());
+    }
+
+    #[test]
+    fn too_large_for_the_ring_is_not_kept() {
+        let mut ring = Ring::new(10, 2_000);
+        ring.push(record(1, "http://h/a", "fresh"));
+        ring.push(record(2, &"x".repeat(3_000), "fresh"));
+        assert_eq!(ids(&ring.last(9, None, None)), [1]);
+        let mut none = Ring::new(0, usize::MAX);
+        none.push(record(1, "http://h/a", "fresh"));
+        assert!(none.is_empty());
+    }
+
+    #[test]
+    fn globs() {
+        for (glob, text, want) in [
+            ("", "", true),
+            ("*", "", true),
+            ("*", "a/b", true),
+            ("a*c", "abc", true),
+            ("a*c", "ac", true),
+            ("a*c", "abcd", false),
+            ("*b*", "abc", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("*.jpg", "/x/y.jpg", true),
+            ("*.jpg", "/x/y.jpg?q", false),
+            ("ab", "abc", false),
+            ("abc", "ab", false),
+            ("**a", "bba", true),
+        ] {
+            assert_eq!(covers(glob, text), want, "{glob} {text}");
+        }
+    }
+
+    /// A second reading of globs, written as the definition has it.
+    fn covers_by_definition(glob: &[u8], text: &[u8]) -> bool {
+        match glob.split_first() {
+            None => text.is_empty(),
+            Some((b'*', rest)) => (0..=text.len()).any(|at| covers_by_definition(rest, &text[at..])),
+            Some((byte, rest)) => text.first() == Some(byte) && covers_by_definition(rest, &text[1..]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn globs_agree_with_their_definition(glob in "[ab*]{0,6}", text in "[ab]{0,8}") {
+            prop_assert_eq!(covers(&glob, &text), covers_by_definition(glob.as_bytes(), text.as_bytes()));
+        }
+
+        /// Beside a plain list that drops from its front while it is too long or too heavy.
+        #[test]
+        fn holds_the_newest_within_its_bounds(
+            sizes in proptest::collection::vec(1_usize..400, 0..40), records_max in 1_usize..8, bytes_max in 300_usize..3_000
+        ) {
+            let mut ring = Ring::new(records_max, bytes_max);
+            let mut list: Vec<(u64, usize)> = Vec::new();
+            for (id, size) in sizes.iter().enumerate() {
+                let record = record(id as u64, &"x".repeat(*size), "fresh");
+                let bytes = record_bytes(&record);
+                ring.push(record);
+                if bytes <= bytes_max {
+                    list.push((id as u64, bytes));
+                }
+                while list.len() > records_max || list.iter().map(|(_, bytes)| bytes).sum::<usize>() > bytes_max {
+                    list.remove(0);
+                }
+                let held: Vec<u64> = ids(&ring.last(usize::MAX, None, None)).into_iter().rev().collect();
+                prop_assert_eq!(held, list.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+                prop_assert_eq!(ring.bytes(), list.iter().map(|(_, bytes)| bytes).sum::<usize>());
+                for id in 0..=id as u64 {
+                    prop_assert_eq!(ring.get(id).is_some(), list.iter().any(|(held, _)| *held == id));
+                }
+            }
+        }
+    }
+}
