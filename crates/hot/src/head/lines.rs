@@ -64,8 +64,10 @@ pub(super) fn reason(error: httparse::Error, head: &[u8]) -> Reject {
 /// Whether the request line ends in a well-formed version (`HTTP/d.d`), one that is not spoken here.
 fn names_a_version(head: &[u8]) -> bool {
     let line = head.split(|&b| b == b'\r').next().unwrap_or_default();
-    let version = line.rsplit(|&b| b == b' ').next().unwrap_or_default();
-    matches!(version, [b'H', b'T', b'T', b'P', b'/', a, b'.', b] if a.is_ascii_digit() && b.is_ascii_digit())
+    let mut words = line.split(|&b| b == b' ');
+    let (_, _, version, more) = (words.next(), words.next(), words.next(), words.next());
+    more.is_none()
+        && matches!(version, Some([b'H', b'T', b'T', b'P', b'/', a, b'.', b]) if a.is_ascii_digit() && b.is_ascii_digit())
 }
 
 /// Whether a line continues the one before it (RFC 9112 §5.2).
