@@ -71,8 +71,8 @@ without_services() {
 install() {
     case $1 in
     apt-get)
-        as_root apt-get update -q
-        without_services as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${@:2}"
+        as_root apt-get update -qq
+        without_services as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "${@:2}"
         ;;
     dnf) as_root dnf install -y "${@:2}" ;;
     apk) as_root apk add "${@:2}" ;;
