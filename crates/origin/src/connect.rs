@@ -43,15 +43,17 @@ async fn connect_tcp(host: &str, port: u16, limit: Duration) -> Result<Socket, F
     // Brackets belong to URLs, not to the resolver.
     let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
     let named = format!("{host}:{port}");
-    let addresses: Vec<SocketAddr> = match tokio::time::timeout(limit, tokio::net::lookup_host((bare, port)))
-        .await
-    {
-        Ok(Ok(found)) => found.collect(),
-        Ok(Err(error)) => return Err(not_sent(Upstream::Unresolved, format!("resolve {host}: {error}"))),
-        Err(_) => {
-            return Err(not_sent(Upstream::Unresolved, format!("resolve {host}: no answer within {limit:?}")));
-        }
-    };
+    let addresses: Vec<SocketAddr> =
+        match tokio::time::timeout(limit, tokio::net::lookup_host((bare, port))).await {
+            Ok(Ok(found)) => found.collect(),
+            Ok(Err(error)) => return Err(not_sent(Upstream::Unresolved, format!("resolve {host}: {error}"))),
+            Err(_) => {
+                return Err(not_sent(
+                    Upstream::Unresolved,
+                    format!("resolve {host}: no answer within {limit:?}"),
+                ));
+            }
+        };
     let mut last = not_sent(Upstream::Unresolved, format!("resolve {host}: the name has no address"));
     for (tried, address) in addresses.iter().enumerate() {
         let waiting = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
@@ -100,6 +102,37 @@ fn reason_of(error: &io::Error, unix: bool) -> Upstream {
         Some(Errno::TIMEDOUT) => Upstream::ConnectTimeout,
         Some(Errno::MFILE | Errno::NFILE | Errno::ADDRNOTAVAIL | Errno::NOBUFS) => Upstream::NoSockets,
         _ => Upstream::Unreachable,
+    }
+}
+
+impl Socket {
+    /// The peer has neither closed the connection nor said anything. Asked of the kernel, because the reactor
+    /// may not have heard of it yet.
+    pub(crate) fn is_quiet(&self) -> bool {
+        use rustix::net::{RecvFlags, recv};
+        let mut byte = [0_u8; 1];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let peeked = match self {
+            Socket::Tcp(s) => recv(s, &mut byte[..], flags),
+            Socket::Unix(s) => recv(s, &mut byte[..], flags),
+        };
+        matches!(peeked, Err(rustix::io::Errno::AGAIN))
+    }
+
+    /// The same socket, woken by the runtime of the calling thread.
+    pub(crate) fn rehome(self) -> io::Result<Socket> {
+        Ok(match self {
+            Socket::Tcp(s) => Socket::Tcp(TcpStream::from_std(s.into_std()?)?),
+            Socket::Unix(s) => Socket::Unix(UnixStream::from_std(s.into_std()?)?),
+        })
+    }
+
+    /// Writes what the kernel takes at once.
+    pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(s) => s.try_write(bytes),
+            Socket::Unix(s) => s.try_write(bytes),
+        }
     }
 }
 

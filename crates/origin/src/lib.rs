@@ -4,6 +4,8 @@
 //! attempt got. Not here: caching, rules, choosing an upstream, retrying beyond a dead reused connection.
 
 mod connect;
+mod fastcgi;
+mod fields;
 mod file_body;
 mod files;
 mod http;
@@ -13,6 +15,7 @@ mod watch;
 
 pub use file_body::file_stream;
 pub use files::{AT_ONCE_MAX_BYTES, Files, Opened, Resolved, Version};
+pub use fastcgi::{FastCgi, Script};
 pub use http::{HttpUpstream, pseudonym};
 pub use pool::PoolStats;
 pub use types::*;

@@ -3,6 +3,7 @@
 //! A request is written anew from its parts, so nothing of the client's own framing survives. An answer that
 //! contradicts itself about its length is refused before a byte of its body is passed on (RFC 9112 §6.3).
 
+use crate::fields::{KEEP_ALIVE, PROXY_CONNECTION, drop_hop_by_hop, settle_length};
 use crate::{Asked, AskedBody, Client, Failure, HttpSettings, Reached};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
@@ -16,8 +17,6 @@ use std::sync::OnceLock;
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 static FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 static FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
 /// The name this process gives itself in `Via` (RFC 9110 §7.6.3), drawn anew at each start: a request that
 /// carries it has been here, while one that came through another Samovar has not.
@@ -226,51 +225,8 @@ fn check_framing(headers: &mut HeaderMap) -> Result<(), Failure> {
             return Err(answered(Upstream::BadFraming, format!("Transfer-Encoding {seen:?}")));
         }
     }
-    if sized {
-        let bytes = agreed_length(headers).ok_or_else(|| {
-            let seen: Vec<_> = headers.get_all(header::CONTENT_LENGTH).iter().collect();
-            answered(Upstream::BadFraming, format!("Content-Length {seen:?}"))
-        })?;
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
-    }
+    settle_length(headers).map_err(|seen| answered(Upstream::BadFraming, seen))?;
     Ok(())
-}
-
-/// The one length that every element of every Content-Length names (RFC 9112 §6.3, point 5).
-fn agreed_length(headers: &HeaderMap) -> Option<u64> {
-    let mut agreed = None;
-    for value in headers.get_all(header::CONTENT_LENGTH) {
-        for element in value.as_bytes().split(|b| *b == b',').map(<[u8]>::trim_ascii) {
-            if element.is_empty() || !element.iter().all(u8::is_ascii_digit) {
-                return None;
-            }
-            let bytes: u64 = std::str::from_utf8(element).ok()?.parse().ok()?;
-            if agreed.replace(bytes).is_some_and(|before| before != bytes) {
-                return None;
-            }
-        }
-    }
-    agreed
-}
-
-/// Drops `Connection`, all it names, and its relatives. Content-Length stays: it is end-to-end.
-pub(crate) fn drop_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|b| *b == b','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        // Naming these is an error of the sender's; dropping them would change what the answer means.
-        .filter(|name| *name != header::CONTENT_LENGTH && *name != header::CACHE_CONTROL)
-        .collect();
-    for name in named {
-        headers.remove(name);
-    }
-    for name in [header::CONNECTION, header::TRANSFER_ENCODING, header::TE, header::UPGRADE] {
-        headers.remove(name);
-    }
-    headers.remove(&KEEP_ALIVE);
-    headers.remove(&PROXY_CONNECTION);
 }
 
 fn not_sent(reason: Upstream, detail: String) -> Failure {

@@ -101,7 +101,7 @@ impl HttpUpstream {
     /// called within its tokio runtime.
     pub async fn attempt(self: &Arc<Self>, core: usize, asked: Asked) -> Result<Answer, Failure> {
         let (parts, body, body_bytes) = head::request(&self.settings, asked)?;
-        let repeatable = body.is_none() && is_idempotent(&parts.method);
+        let repeatable = body.is_none() && parts.method.is_idempotent();
         let upload = body.is_some().then(|| Arc::new(Upload::new()));
         let method = parts.method.clone();
         let mut request = Request::from_parts(parts, Departing::new(body, body_bytes, upload.clone()));
@@ -244,14 +244,6 @@ async fn within<T>(sent: impl Future<Output = T>, upload: Option<&Upload>, limit
 /// whoever waits for the answer, so its own copy says nothing more.
 async fn drive<T>(connection: impl Future<Output = hyper::Result<T>>, _opened: Opened) {
     drop(connection.await);
-}
-
-/// RFC 9110 §9.2.2.
-fn is_idempotent(method: &Method) -> bool {
-    matches!(
-        *method,
-        Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE
-    )
 }
 
 fn micros(since: Instant) -> u64 {

@@ -1,0 +1,261 @@
+//! One attempt at a FastCGI application, php-fpm above all.
+//!
+//! Own codec, because the ones there are send the whole request before they read a byte of the answer. One
+//! request at a time per connection; connections stay open and go back to a shelf, unless another request may
+//! be waiting for a child: php-fpm gives each connection a process for as long as it is open, so an idle
+//! connection of ours could keep the last child from a request of ours. Not here: which script a path means
+//! (`files`), caching, retries beyond one dead reused connection.
+//!
+//! A request body without a length is collected first, up to 1 MiB: CGI scripts are told the length before they
+//! start. Beyond that the attempt fails with `LengthRequired`, for a 411.
+
+mod codec;
+mod exchange;
+mod head;
+mod lines;
+mod params;
+mod reply;
+
+use crate::connect::{Socket, connect};
+use crate::pool::{Opened, Permit, Pool, PoolStats};
+use crate::{Answer, Asked, AskedBody, Failure, FastCgiSettings, Reached, Timing};
+use bytes::{Bytes, BytesMut};
+use codec::Outward;
+use exchange::{Exchange, Say};
+use head::Head;
+use http::Method;
+use http_body_util::{BodyExt, Full};
+use reply::Live;
+use samovar_reason::Upstream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// The most of a body without a length that is held in memory, bytes.
+const UNSIZED_MAX_BYTES: usize = 1024 * 1024;
+
+/// Which script a request goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// The script's file, absolute.
+    pub script_filename: PathBuf,
+    /// Its path on the site, decoded: `/sub/x.php`.
+    pub script_name: String,
+    /// What follows it in the request's path, decoded: `/extra`.
+    pub path_info: Option<String>,
+    /// The site's folder, absolute.
+    pub document_root: PathBuf,
+}
+
+/// A FastCGI application, shared by all cores.
+pub struct FastCgi {
+    settings: FastCgiSettings,
+    pool: Pool<Idle>,
+    say: Say,
+    /// Requests that look for a connection, or sent on a new one and heard nothing yet: they may be waiting
+    /// in the application's backlog for a child.
+    unheard: AtomicUsize,
+}
+
+/// A connection at rest.
+struct Idle {
+    socket: Socket,
+    home: usize,
+    opened: Opened,
+}
+
+/// One of `FastCgi::unheard`.
+struct Unheard(Arc<FastCgi>);
+
+impl Unheard {
+    fn new(upstream: &Arc<FastCgi>) -> Self {
+        upstream.unheard.fetch_add(1, Ordering::SeqCst);
+        Unheard(Arc::clone(upstream))
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        self.0.unheard.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A request ready to be sent.
+struct Ready {
+    /// The records up to the body.
+    opening: Bytes,
+    body: Option<AskedBody>,
+    body_bytes: u64,
+    method: Method,
+}
+
+impl Ready {
+    /// Takes the body along.
+    fn on(&mut self, socket: Socket, say: &Say) -> Exchange {
+        Exchange::new(socket, &self.opening, self.body.take(), self.body_bytes, Arc::clone(say))
+    }
+
+    /// Whether this failure on a connection that had been used before allows a second try: it was dead, and
+    /// nothing was sent, or what was sent may be repeated. Puts the body back.
+    fn again(&mut self, exchange: &mut Exchange, failure: &Failure, repeatable: bool) -> bool {
+        if failure.reason != Upstream::Reset || exchange.heard() {
+            return false;
+        }
+        match exchange.take_untouched() {
+            Some(body) => {
+                self.body = body;
+                true
+            }
+            None => repeatable,
+        }
+    }
+}
+
+impl FastCgi {
+    /// A pool without connections; nothing is tried yet. `stderr` receives each line of the application's
+    /// error stream.
+    pub fn new(settings: FastCgiSettings, stderr: Arc<dyn Fn(&str) + Send + Sync>) -> Arc<Self> {
+        let pool = Pool::new(&settings.limits);
+        Arc::new(FastCgi { settings, pool, say: stderr, unheard: AtomicUsize::new(0) })
+    }
+
+    /// What it was made from.
+    pub fn settings(&self) -> &FastCgiSettings {
+        &self.settings
+    }
+
+    /// What the pool is doing.
+    pub fn stats(&self) -> PoolStats {
+        self.pool.stats()
+    }
+
+    /// Closes connections idle for longer than the limit. To be called about once a second.
+    pub fn close_idle(&self, now: Instant) {
+        self.pool.close_idle(now);
+    }
+
+    /// Sends one request and waits for the head of its answer. `core` is the serving core's number; must be
+    /// called within its tokio runtime.
+    pub async fn attempt(
+        self: &Arc<Self>,
+        core: usize,
+        asked: Asked,
+        script: Script,
+    ) -> Result<Answer, Failure> {
+        let mut request = self.prepare(asked, &script).await?;
+        let repeatable = request.body.is_none() && request.method.is_idempotent();
+        let permit = self.pool.permit().await?;
+
+        // Said before the shelves are searched: see `park`.
+        let mut unheard = Some(Unheard::new(self));
+        if let Some(idle) = self.idle(core) {
+            unheard = None;
+            let begun = Instant::now();
+            let mut exchange = request.on(idle.socket, &self.say);
+            match self.head(&mut exchange).await {
+                Ok(head) => {
+                    let timing = Timing { connect_us: 0, first_byte_us: micros(begun), reused: true };
+                    let live = self.live(exchange, idle.opened, permit, core);
+                    return reply::answer(live, head, &request.method, timing);
+                }
+                Err(failure) if !request.again(&mut exchange, &failure, repeatable) => return Err(failure),
+                Err(_) => {}
+            }
+        }
+
+        let unheard = unheard.unwrap_or_else(|| Unheard::new(self));
+        let begun = Instant::now();
+        let socket = connect(&self.settings.address, self.settings.limits.connect_timeout).await?;
+        let opened = self.pool.opened();
+        let connect_us = micros(begun);
+        let begun = Instant::now();
+        let mut exchange = request.on(socket, &self.say);
+        let head = self.head(&mut exchange).await?;
+        drop(unheard);
+        let timing = Timing { connect_us, first_byte_us: micros(begun), reused: false };
+        reply::answer(self.live(exchange, opened, permit, core), head, &request.method, timing)
+    }
+
+    async fn prepare(&self, asked: Asked, script: &Script) -> Result<Ready, Failure> {
+        let Asked { method, path, query, host, headers, body, body_bytes, client } = asked;
+        let (body, bytes) = match (body, body_bytes) {
+            (None, _) => (None, None),
+            (Some(_), Some(0)) => (None, Some(0)),
+            (Some(body), Some(bytes)) => (Some(body), Some(bytes)),
+            (Some(body), None) => collected(body).await?,
+        };
+        let pairs = params::pairs(&params::Told {
+            settings: &self.settings,
+            script,
+            method: &method,
+            path: &path,
+            query: query.as_deref(),
+            host: &host,
+            headers: &headers,
+            client: &client,
+            body_bytes: bytes,
+        });
+        let mut opening = BytesMut::with_capacity(pairs.len() + 64);
+        codec::begin(&mut opening);
+        codec::stream(&mut opening, Outward::Params, &pairs);
+        codec::end_of_stream(&mut opening, Outward::Params);
+        Ok(Ready { opening: opening.freeze(), body, body_bytes: bytes.unwrap_or(0), method })
+    }
+
+    async fn head(&self, exchange: &mut Exchange) -> Result<Head, Failure> {
+        let limits = &self.settings.limits;
+        exchange.set_limit(limits.head_timeout, false);
+        reply::head(exchange, limits.head_max_bytes).await
+    }
+
+    fn live(self: &Arc<Self>, mut exchange: Exchange, opened: Opened, permit: Permit, core: usize) -> Live {
+        exchange.set_limit(self.settings.limits.body_timeout, true);
+        Live { exchange, opened, permit, upstream: Arc::clone(self), core }
+    }
+
+    /// A connection from the shelves that the application has not closed.
+    fn idle(&self, core: usize) -> Option<Idle> {
+        let idle = self.pool.take(core, Instant::now(), |idle| idle.socket.is_quiet())?;
+        if idle.home == core {
+            return Some(idle);
+        }
+        // Moved for good, so that this core's own reactor wakes us from now on.
+        let socket = idle.socket.rehome().ok()?;
+        Some(Idle { socket, home: core, opened: idle.opened })
+    }
+
+    /// Puts a connection on the shelf, unless some request may be waiting for the child it occupies.
+    ///
+    /// A request counts itself as unheard before it searches the shelves, and we look at that count after we
+    /// have filled the shelf: so either it finds the connection, or we see it.
+    fn park(&self, core: usize, socket: Socket, opened: Opened) {
+        self.pool.park(core, Instant::now(), Idle { socket, home: core, opened });
+        if self.unheard.load(Ordering::SeqCst) > 0 {
+            drop(self.pool.give_up_one(core));
+        }
+    }
+}
+
+/// A body without a length, in memory.
+async fn collected(mut body: AskedBody) -> Result<(Option<AskedBody>, Option<u64>), Failure> {
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame?.into_data() else { continue };
+        if all.len() + piece.len() > UNSIZED_MAX_BYTES {
+            return Err(Failure {
+                reason: Upstream::LengthRequired,
+                detail: format!("more than {UNSIZED_MAX_BYTES} bytes without a Content-Length"),
+                reached: Reached::NotSent,
+            });
+        }
+        all.extend_from_slice(&piece);
+    }
+    let bytes = all.len() as u64;
+    let whole = Full::new(all.freeze()).map_err(|never| match never {});
+    Ok((Some(whole.boxed()), Some(bytes)))
+}
+
+fn micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
