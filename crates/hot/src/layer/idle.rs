@@ -138,7 +138,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
                     Err(reject) => return Ok(Heads::Rejected(reject)),
                 }
             }
-            if self.input.is_empty() {
+            // Half of an empty line is not yet the beginning of a head.
+            if matches!(self.input.bytes(), b"" | b"\r") {
                 return Ok(Heads::More);
             }
             let mut scanned = self.input.scanned;
