@@ -489,10 +489,9 @@ mod tests {
         /// Whatever stands around it, a `no-store` of its own in the list is seen.
         #[test]
         fn no_store_is_never_lost(before in "[a-z=,\" ]{0,20}", after in "[a-z=,\" ]{0,20}") {
-            let line = format!("{before}");
             let quoted = before.matches('"').count() % 2 == 1 && after.contains('"');
             prop_assume!(!quoted);
-            let all = cc(&format!("{line}, no-store, {after}"));
+            let all = cc(&format!("{before}, no-store, {after}"));
             prop_assert!(all.no_store);
         }
     }
