@@ -1,0 +1,44 @@
+//! The command line: flags to a plan, a run to files, an outcome to an exit code.
+//!
+//! Exit codes: 0 the run is VALID or SUSPECT, or the report was drawn; 1 wrong usage, a file that cannot be read or
+//! written, or no connection at all; 3 the run was made but is INVALID. Ctrl-C once ends the run with its report,
+//! twice ends at once with 130.
+//!
+//! Not here: anything that measures.
+
+mod args;
+mod report;
+mod run;
+
+use std::io::{Write, stderr};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+/// The run was made but its numbers say nothing.
+const EXIT_INVALID: u8 = 3;
+/// The second Ctrl-C.
+const EXIT_INTERRUPTED: i32 = 130;
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to stdout and are no error; clap knows.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
+        }
+    };
+    let outcome = match &cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
+    };
+    outcome.unwrap_or_else(|message| {
+        // Nobody to tell if stderr is gone.
+        let _ = writeln!(stderr(), "thirst: {message}");
+        ExitCode::from(1)
+    })
+}

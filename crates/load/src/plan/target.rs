@@ -1,0 +1,201 @@
+//! A target as people type it: `http://host:port/path?query`, or `unix:/path/to/socket[:/path]`.
+//!
+//! Not here: names to addresses, and anything sent.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A name or address, without brackets, and a port.
+    Tcp {
+        /// Host name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Place::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Place::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// One URL, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// As it was typed.
+    pub url: String,
+    /// Where to connect.
+    pub place: Place,
+    /// What goes into the `Host` field.
+    pub authority: String,
+    /// The request target in origin form: path and query (RFC 9112 §3.2.1).
+    pub path: String,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(url: &str) -> Result<Target, String> {
+        if let Some(rest) = url.strip_prefix("unix:") {
+            return unix(url, rest);
+        }
+        let Some((scheme, rest)) = url.split_once("://") else {
+            let guess = if url.starts_with('/') {
+                format!("http://127.0.0.1:8080{url}")
+            } else {
+                format!("http://{url}")
+            };
+            return Err(format!("`{url}` has no scheme; did you mean {guess} ?"));
+        };
+        if scheme.eq_ignore_ascii_case("https") {
+            return Err(format!("`{url}`: https is not there yet; thirst speaks http:// and unix: for now"));
+        }
+        if !scheme.eq_ignore_ascii_case("http") {
+            return Err(format!(
+                "`{url}`: the scheme `{scheme}` is unknown; thirst speaks http:// and unix:"
+            ));
+        }
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, tail) = rest.split_at(end);
+        let (host, port) = split_authority(authority).map_err(|why| format!("`{url}`: {why}"))?;
+        let shown = if authority.ends_with(":80") || authority.ends_with(':') {
+            authority.rsplit_once(':').map_or(authority, |(host, _)| host)
+        } else {
+            authority
+        };
+        Ok(Target {
+            url: url.to_owned(),
+            place: Place::Tcp { host, port },
+            authority: shown.to_owned(),
+            path: origin_form(url, tail)?,
+        })
+    }
+}
+
+fn unix(url: &str, rest: &str) -> Result<Target, String> {
+    let (socket, path) = match rest.find(":/") {
+        Some(at) => rest.split_at(at),
+        None => (rest, ":/"),
+    };
+    if socket.is_empty() {
+        return Err(format!(
+            "`{url}` names no socket; write unix:/path/to/socket or unix:/path/to/socket:/page"
+        ));
+    }
+    let path = origin_form(url, path.strip_prefix(':').unwrap_or(path))?;
+    Ok(Target {
+        url: url.to_owned(),
+        place: Place::Unix(socket.into()),
+        authority: "localhost".to_owned(),
+        path,
+    })
+}
+
+fn split_authority(authority: &str) -> Result<(String, u16), String> {
+    if authority.contains('@') {
+        return Err("user and password in the URL are not sent; use -H 'Authorization: …'".to_owned());
+    }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, after) = rest.split_once(']').ok_or("the bracket of the address is not closed")?;
+            if host.parse::<std::net::Ipv6Addr>().is_err() {
+                return Err(format!("[{host}] is not an IPv6 address"));
+            }
+            let port = if after.is_empty() {
+                ""
+            } else {
+                after.strip_prefix(':').ok_or("after ] only :PORT may follow")?
+            };
+            (host, port)
+        }
+        None => authority.split_once(':').unwrap_or((authority, "")),
+    };
+    if host.is_empty() {
+        return Err("the host is missing".to_owned());
+    }
+    if let Some(odd) = host.chars().find(|c| !(c.is_ascii_alphanumeric() || "-._:".contains(*c))) {
+        return Err(format!(
+            "`{odd}` cannot be part of a host name; write international names in their xn-- form"
+        ));
+    }
+    let port = match port {
+        "" => 80,
+        digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
+            digits.parse().ok().filter(|&p: &u16| p > 0).ok_or_else(|| format!("{digits} is not a port"))?
+        }
+        other => return Err(format!("`{other}` is not a port")),
+    };
+    Ok((host.to_owned(), port))
+}
+
+fn origin_form(url: &str, tail: &str) -> Result<String, String> {
+    let tail = tail.split('#').next().unwrap_or_default();
+    if let Some(odd) = tail.chars().find(|c| !c.is_ascii_graphic()) {
+        let mut bytes = [0; 4];
+        let escaped: String = odd.encode_utf8(&mut bytes).bytes().map(|b| format!("%{b:02X}")).collect();
+        return Err(format!("`{url}`: {odd:?} cannot stand in a URL; write {escaped}"));
+    }
+    Ok(if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table() {
+        for (url, place, authority, path) in [
+            ("http://localhost", "localhost:80", "localhost", "/"),
+            ("http://localhost:80/", "localhost:80", "localhost", "/"),
+            ("HTTP://Example.org:8080/a?b=c#d", "Example.org:8080", "Example.org:8080", "/a?b=c"),
+            ("http://h?q", "h:80", "h", "/?q"),
+            ("http://h#f", "h:80", "h", "/"),
+            ("http://[::1]:9/x", "[::1]:9", "[::1]:9", "/x"),
+            ("http://[::1]/x", "[::1]:80", "[::1]", "/x"),
+            ("unix:/run/s.sock", "unix:/run/s.sock", "localhost", "/"),
+            ("unix:/run/s.sock:/a?b", "unix:/run/s.sock", "localhost", "/a?b"),
+        ] {
+            let got: Target = url.parse().unwrap();
+            assert_eq!(
+                (got.place.to_string().as_str(), got.authority.as_str(), got.path.as_str()),
+                (place, authority, path)
+            );
+        }
+    }
+
+    #[test]
+    fn messages_say_what_to_do() {
+        for (url, say) in [
+            ("localhost:8080/x", "did you mean http://localhost:8080/x"),
+            ("/x", "did you mean http://127.0.0.1:8080/x"),
+            ("https://h/", "https is not there yet"),
+            ("ftp://h/", "`ftp` is unknown"),
+            ("http:///x", "host is missing"),
+            ("http://h:0/", "not a port"),
+            ("http://h:99999/", "not a port"),
+            ("http://h:x/", "not a port"),
+            ("http://u:p@h/", "Authorization"),
+            ("http://bücher.de/", "xn--"),
+            ("http://h/a b", "write %20"),
+            ("http://h/ü", "write %C3%BC"),
+            ("http://h/\r\nX: y", "write %0D"),
+            ("http://[::1/", "not closed"),
+            ("http://[zz]/", "not an IPv6"),
+            ("unix:", "names no socket"),
+        ] {
+            let error = url.parse::<Target>().unwrap_err();
+            assert!(error.contains(say), "{url}: {error}");
+        }
+    }
+}

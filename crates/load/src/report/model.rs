@@ -1,0 +1,278 @@
+//! One run with all it measured: the JSON report, version 1, and what the other reports are drawn from.
+//!
+//! Fields may be added; none is renamed or changes its meaning without a new version. Units stand in the names.
+//!
+//! Not here: how the values come about ([`crate::run`], [`crate::stats`]) or look.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::Summary;
+use crate::verdict::Verdict;
+
+/// The value of `schema` in every report of this version.
+pub const SCHEMA: &str = "thirst.run/1";
+
+/// One load test.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The version of the program that measured.
+    pub thirst: String,
+    /// The user's name for the run, or the first URL.
+    pub label: String,
+    /// When it began, milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// What was asked for.
+    pub asked: Asked,
+    /// Whether the numbers can be trusted.
+    pub verdict: Verdict,
+    /// Requests sent in the measured window.
+    pub requests: u64,
+    /// Whole answers to them.
+    pub responses: u64,
+    /// Neither answered nor failed when the run was interrupted.
+    pub unfinished: u64,
+    /// Whether Ctrl-C ended it.
+    pub interrupted: bool,
+    /// Requests of all phases, warm-up and cool-down included.
+    pub all_requests: u64,
+    /// Length of the measured window.
+    pub elapsed_s: f64,
+    /// Whole answers per second of the measured window.
+    pub requests_per_s: f64,
+    /// Bytes read per second of the measured window, heads and framing included.
+    pub read_bytes_per_s: f64,
+    /// Answers by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Answers by class of status: `2xx` …
+    pub status_classes: BTreeMap<String, u64>,
+    /// Failures.
+    pub errors: Errors,
+    /// Distributions of times.
+    pub latency_us: Latencies,
+    /// Bytes.
+    pub bytes: Bytes,
+    /// What caches said of the answers.
+    pub cache: Cache,
+    /// Connections.
+    pub connections: Connections,
+    /// CPU and memory.
+    pub cpu: Cpu,
+    /// The run over time.
+    pub series: Series,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Asked {
+    /// The URLs.
+    pub urls: Vec<String>,
+    /// The method.
+    pub method: String,
+    /// `closed`: each connection sends when its last answer is whole.
+    pub load: String,
+    /// Connections.
+    pub connections: u32,
+    /// Threads.
+    pub threads: u32,
+    /// Measured requests, if counted.
+    pub count: Option<u64>,
+    /// Length of the warm-up.
+    pub warmup_s: f64,
+    /// Length of the measured window, if time ends it.
+    pub duration_s: Option<f64>,
+    /// Length of the cool-down.
+    pub cooldown_s: f64,
+    /// How long a connect or an answer may take.
+    pub timeout_s: f64,
+    /// Whether connections carry more than one request.
+    pub keep_alive: bool,
+    /// Whether the server is on the same host.
+    pub same_host: bool,
+}
+
+/// Failures; none of them is in the latencies of answers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Errors {
+    /// Failures of measured requests.
+    pub requests: u64,
+    /// Failed connects, whole run.
+    pub connects: u64,
+    /// Failures of requests in warm-up and cool-down.
+    pub unmeasured: u64,
+    /// By kind, connects included; kinds that did not occur are left out.
+    pub kinds: BTreeMap<String, u64>,
+    /// The first message of each kind.
+    pub samples: BTreeMap<String, String>,
+}
+
+/// Distributions of times, in microseconds. Those of an empty set are left out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Latencies {
+    /// Making a connection, whole run.
+    pub connect: Option<Summary>,
+    /// From sending to the first byte.
+    pub first_byte: Option<Summary>,
+    /// From sending to the last byte.
+    pub last_byte: Option<Summary>,
+    /// First byte of hits.
+    pub hit_first_byte: Option<Summary>,
+    /// Last byte of hits.
+    pub hit_last_byte: Option<Summary>,
+    /// First byte of misses.
+    pub miss_first_byte: Option<Summary>,
+    /// Last byte of misses.
+    pub miss_last_byte: Option<Summary>,
+    /// From sending to failing.
+    pub failed: Option<Summary>,
+}
+
+/// Bytes of the measured requests.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Read from the wire for answers: heads, chunk framing and bodies.
+    pub read: u64,
+    /// Written to the wire for answered requests.
+    pub written: u64,
+    /// Heads of answers.
+    pub heads: u64,
+    /// Bodies as they came, still encoded, without chunk framing.
+    pub bodies: u64,
+    /// Bodies after decoding gzip, estimated from a sample; absent when a coding was met that is not decoded.
+    pub decoded: Option<u64>,
+    /// Of the bodies, those that came gzip-coded.
+    pub gzip_bodies: u64,
+    /// Of the bodies, those in a coding that is not decoded.
+    pub opaque_bodies: u64,
+    /// Bodies that were decoded to learn the ratio.
+    pub decoded_samples: u64,
+}
+
+/// What caches said of the answers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Cache {
+    /// Answers from a cache.
+    pub hits: u64,
+    /// Answers for which a cache asked the origin.
+    pub misses: u64,
+    /// Answers that say nothing.
+    pub unknown: u64,
+    /// Hits among hits and misses; absent if there are none.
+    pub hit_ratio: Option<f64>,
+    /// Body bytes of hits.
+    pub hit_body_bytes: u64,
+}
+
+/// Connections of the whole run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Connections {
+    /// Connects begun.
+    pub attempts: u64,
+    /// Connections made.
+    pub made: u64,
+    /// The most open at once.
+    pub peak: u64,
+    /// Open at the end.
+    pub open_at_end: u64,
+    /// Reads from sockets.
+    pub socket_reads: u64,
+    /// Writes to sockets.
+    pub socket_writes: u64,
+}
+
+/// CPU and memory in the measured window.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Cpu {
+    /// Our sending threads.
+    pub generator: Vec<Thread>,
+    /// Our CPU per answer.
+    pub generator_us_per_request: f64,
+    /// The server's processes, if any could be seen.
+    pub servers: Vec<Server>,
+    /// CPU of all of them per answer.
+    pub server_us_per_request: Option<f64>,
+}
+
+/// One of our threads.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Thread {
+    /// Share of a core it used.
+    pub busy: f64,
+    /// Share of the window it was ready and had no core.
+    pub starved: Option<f64>,
+    /// Longest time between two looks at the sockets, while there was something to do.
+    pub longest_turn_us: f64,
+}
+
+/// One server: a process and those below it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// Processes in its tree at the end.
+    pub processes: u32,
+    /// Whether it was found by its port.
+    pub found: bool,
+    /// CPU used.
+    pub cpu_us: u64,
+    /// The same as a number of cores.
+    pub cores: f64,
+    /// The same per answer.
+    pub us_per_request: f64,
+    /// Resident memory at the end of the window.
+    pub rss_bytes: u64,
+}
+
+/// The run over time, warm-up and cool-down included.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// Seconds per point.
+    pub interval_s: u64,
+    /// When the measured window began, seconds since the start.
+    pub window_start_s: f64,
+    /// When it ended.
+    pub window_end_s: f64,
+    /// The points.
+    pub points: Vec<Point>,
+}
+
+/// One point of the series.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Point {
+    /// Start of the interval, seconds since the start of the run.
+    pub at_s: u64,
+    /// Answers completed.
+    pub responses: u64,
+    /// Failures.
+    pub errors: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Median time to the last byte, to 3 %.
+    pub p50_us: f64,
+    /// 99th percentile, to 3 %.
+    pub p99_us: f64,
+}
+
+/// Reads a stored run.
+///
+/// # Errors
+/// A sentence for the person at the command line.
+pub fn read(text: &str, name: &str) -> Result<Run, String> {
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("{name}: not JSON: {error}"))?;
+    match value.get("schema").and_then(|schema| schema.as_str()) {
+        Some(SCHEMA) => {}
+        Some(other) => return Err(format!("{name}: written as `{other}`, this thirst reads `{SCHEMA}`")),
+        None => {
+            return Err(format!(
+                "{name}: not a report of thirst; write one with `thirst run URL --json {name}`"
+            ));
+        }
+    }
+    serde_json::from_value(value).map_err(|error| format!("{name}: the report is damaged: {error}"))
+}

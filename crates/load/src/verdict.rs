@@ -1,0 +1,320 @@
+//! Whether the numbers of a run can be trusted, and why not.
+//!
+//! VALID: they can. SUSPECT: read the findings first; where the generator was the limit the rate is only *at
+//! least* what is shown. INVALID: they say nothing about the server. A note changes nothing.
+//!
+//! Pure: facts in, verdict out. The codes are a closed list of our own (the server's reasons are about caching).
+
+use serde::{Deserialize, Serialize};
+
+/// How far the numbers can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Grade {
+    /// A remark; the run is none the worse.
+    Note,
+    /// They can be trusted.
+    #[default]
+    Valid,
+    /// They need a second look.
+    Suspect,
+    /// They say nothing about the server.
+    Invalid,
+}
+
+impl Grade {
+    /// The word in the reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Grade::Note => "NOTE",
+            Grade::Valid => "VALID",
+            Grade::Suspect => "SUSPECT",
+            Grade::Invalid => "INVALID",
+        }
+    }
+}
+
+/// One thing found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub grade: Grade,
+    /// The stable code, see [`Code`].
+    pub code: String,
+    /// What was seen, with numbers.
+    pub text: String,
+    /// What to do; empty where nothing should.
+    pub mend: String,
+}
+
+/// The verdict on a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The worst finding.
+    pub grade: Grade,
+    /// The generator was the limit: the rate is at least what is shown.
+    pub at_least: bool,
+    /// Everything found, worst first.
+    pub findings: Vec<Finding>,
+}
+
+macro_rules! codes {
+    ($($variant:ident = $code:literal, $mend:literal;)+) => {
+        /// What can be found: a closed list; codes are stable.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code { $(#[doc = $code] $variant,)+ }
+
+        impl Code {
+            /// All of them.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
+            /// The stable code.
+            pub fn code(self) -> &'static str { match self { $(Code::$variant => $code,)+ } }
+            /// What to do about it; empty where nothing should be done.
+            pub fn mend(self) -> &'static str { match self { $(Code::$variant => $mend,)+ } }
+        }
+    };
+}
+
+codes! {
+    NoResponses = "no-responses", "Ask the server by hand first: curl -v URL";
+    ErrorRate = "error-rate", "Look at the first message of each kind in the report";
+    ErrorStatus = "error-status", "Ask the URL by hand: you may be measuring an error page";
+    FewConnections = "few-connections", "Ask for fewer with -c, or raise the server's limit";
+    GeneratorFull = "generator-full", "Give more threads with -t, or more cores, or a second machine";
+    GeneratorStarved = "generator-starved", "Let nothing else run on these cores, or use another machine";
+    CountMissed = "count-missed", "See the connect errors";
+    ServerLost = "server-lost", "See the connect errors: the server may have died in the run";
+    FewSamples = "few-samples", "Measure longer with -d, or send more with -n";
+    Interrupted = "interrupted", "";
+    SameHost = "same-host", "";
+    Encoded = "encoded-only", "";
+    Watch = "server-not-watched", "";
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Requests sent in the window.
+    pub requests: u64,
+    /// Requests the user asked for, if counted.
+    pub count: Option<u64>,
+    /// Whole answers.
+    pub responses: u64,
+    /// Answers of status 400 and above.
+    pub error_statuses: u64,
+    /// Failed requests.
+    pub request_failures: u64,
+    /// Failed connects.
+    pub connect_failures: u64,
+    /// Connections asked for and the most open at once.
+    pub connections_asked: u64,
+    /// See above.
+    pub connections_peak: u64,
+    /// Per thread: share of a core used, and share of the window without a core though ready.
+    pub threads: Vec<(f64, Option<f64>)>,
+    /// Whether Ctrl-C ended it.
+    pub interrupted: bool,
+    /// Whether the server is on the same host.
+    pub same_host: bool,
+    /// Body bytes in a coding that is not decoded.
+    pub opaque_body_bytes: u64,
+    /// Why servers are not watched.
+    pub watch_notes: Vec<String>,
+}
+
+/// A thread busier than this is the limit.
+const FULL: f64 = 0.9;
+/// A thread that waited for a core for more of the window than this measured its own waiting.
+const STARVED: f64 = 0.2;
+
+/// Judges.
+pub fn judge(facts: &Facts) -> Verdict {
+    let mut findings = Vec::new();
+    let mut add = |grade, code: Code, text: String| {
+        findings.push(Finding { grade, code: code.code().to_owned(), text, mend: code.mend().to_owned() });
+    };
+    answers(facts, &mut add);
+    let at_least = generator(facts, &mut add);
+    notes(facts, &mut add);
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.grade));
+    let grade = findings.iter().map(|finding| finding.grade).max().unwrap_or_default().max(Grade::Valid);
+    Verdict { grade, at_least, findings }
+}
+
+fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
+    if facts.responses == 0 {
+        let text = format!("no request of {} was answered", facts.requests);
+        return add(Grade::Invalid, Code::NoResponses, text);
+    }
+    let failed = share(facts.request_failures, facts.requests);
+    if failed > 0.01 {
+        let grade = if failed > 0.5 { Grade::Invalid } else { Grade::Suspect };
+        add(grade, Code::ErrorRate, format!("{:.1} % of the requests failed", failed * 100.0));
+    }
+    let bad = share(facts.error_statuses, facts.responses);
+    if bad > 0.1 {
+        add(
+            Grade::Suspect,
+            Code::ErrorStatus,
+            format!("{:.1} % of the answers have a status of 400 or more", bad * 100.0),
+        );
+    }
+    let missing = facts.count.map_or(0, |count| count.saturating_sub(facts.requests));
+    if missing > 0 && !facts.interrupted {
+        add(Grade::Invalid, Code::CountMissed, format!("{missing} requests could not be sent"));
+    }
+    let open = share(facts.connections_peak, facts.connections_asked);
+    if open < 1.0 {
+        let grade = if open < 0.5 { Grade::Invalid } else { Grade::Suspect };
+        let text = format!(
+            "at most {} of {} connections were open",
+            facts.connections_peak, facts.connections_asked
+        );
+        add(grade, Code::FewConnections, text);
+    } else if facts.connect_failures > 0 {
+        add(
+            Grade::Suspect,
+            Code::ServerLost,
+            format!("{} connects failed in the run", facts.connect_failures),
+        );
+    }
+}
+
+fn generator(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) -> bool {
+    let busiest = facts.threads.iter().map(|thread| thread.0).fold(0.0, f64::max);
+    let starved = facts.threads.iter().filter_map(|thread| thread.1).fold(0.0, f64::max);
+    let full = busiest > FULL;
+    if full {
+        let text = format!(
+            "a sending thread used {:.0} % of its core: the server can do at least this much, and the latencies hold our own queue",
+            busiest * 100.0
+        );
+        add(Grade::Suspect, Code::GeneratorFull, text);
+    }
+    if starved > STARVED {
+        let text = format!(
+            "a sending thread was ready but had no core for {:.0} % of the time: the latencies hold this wait",
+            starved * 100.0
+        );
+        add(Grade::Suspect, Code::GeneratorStarved, text);
+    }
+    full
+}
+
+fn notes(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
+    if (1..1000).contains(&facts.responses) {
+        let text = format!("{} answers: the 99th percentile needs 1000 to mean something", facts.responses);
+        add(Grade::Note, Code::FewSamples, text);
+    }
+    if facts.interrupted {
+        add(Grade::Note, Code::Interrupted, "ended by Ctrl-C".to_owned());
+    }
+    if facts.same_host {
+        add(
+            Grade::Note,
+            Code::SameHost,
+            "the server is on this host and shares its cores with the generator".to_owned(),
+        );
+    }
+    if facts.opaque_body_bytes > 0 {
+        let text = "some bodies came in a coding that is not decoded: sizes are those of the encoded bytes"
+            .to_owned();
+        add(Grade::Note, Code::Encoded, text);
+    }
+    for note in &facts.watch_notes {
+        add(Grade::Note, Code::Watch, note.clone());
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Facts {
+        Facts {
+            requests: 10_000,
+            responses: 10_000,
+            connections_asked: 10,
+            connections_peak: 10,
+            threads: vec![(0.5, Some(0.01)), (0.4, None)],
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn table() {
+        type Change = fn(&mut Facts);
+        let cases: &[(&str, Change, Grade, Option<Code>, bool)] = &[
+            ("all well", |_| {}, Grade::Valid, None, false),
+            ("same host is a note", |f| f.same_host = true, Grade::Valid, Some(Code::SameHost), false),
+            ("no answers", |f| f.responses = 0, Grade::Invalid, Some(Code::NoResponses), false),
+            (
+                "no requests",
+                |f| {
+                    f.responses = 0;
+                    f.requests = 0
+                },
+                Grade::Invalid,
+                Some(Code::NoResponses),
+                false,
+            ),
+            ("1 % errors", |f| f.request_failures = 100, Grade::Valid, None, false),
+            ("2 % errors", |f| f.request_failures = 200, Grade::Suspect, Some(Code::ErrorRate), false),
+            ("60 % errors", |f| f.request_failures = 6_000, Grade::Invalid, Some(Code::ErrorRate), false),
+            ("404s", |f| f.error_statuses = 5_000, Grade::Suspect, Some(Code::ErrorStatus), false),
+            ("9 of 10 open", |f| f.connections_peak = 9, Grade::Suspect, Some(Code::FewConnections), false),
+            ("4 of 10 open", |f| f.connections_peak = 4, Grade::Invalid, Some(Code::FewConnections), false),
+            ("server went", |f| f.connect_failures = 3, Grade::Suspect, Some(Code::ServerLost), false),
+            ("full", |f| f.threads[1].0 = 0.95, Grade::Suspect, Some(Code::GeneratorFull), true),
+            ("starved", |f| f.threads[0].1 = Some(0.3), Grade::Suspect, Some(Code::GeneratorStarved), false),
+            ("count missed", |f| f.count = Some(10_001), Grade::Invalid, Some(Code::CountMissed), false),
+            ("count met", |f| f.count = Some(10_000), Grade::Valid, None, false),
+            (
+                "ctrl-c",
+                |f| {
+                    f.count = Some(20_000);
+                    f.interrupted = true
+                },
+                Grade::Valid,
+                Some(Code::Interrupted),
+                false,
+            ),
+            (
+                "few",
+                |f| {
+                    f.requests = 50;
+                    f.responses = 50
+                },
+                Grade::Valid,
+                Some(Code::FewSamples),
+                false,
+            ),
+        ];
+        for (name, change, grade, code, at_least) in cases {
+            let mut facts = good();
+            change(&mut facts);
+            let verdict = judge(&facts);
+            assert_eq!((verdict.grade, verdict.at_least), (*grade, *at_least), "{name}: {verdict:?}");
+            assert_eq!(verdict.findings.first().map(|f| f.code.as_str()), code.map(Code::code), "{name}");
+        }
+    }
+
+    #[test]
+    fn worst_first() {
+        let facts = Facts { same_host: true, connections_peak: 4, request_failures: 200, ..good() };
+        let grades: Vec<Grade> = judge(&facts).findings.iter().map(|f| f.grade).collect();
+        assert_eq!(grades, [Grade::Invalid, Grade::Suspect, Grade::Note]);
+    }
+
+    #[test]
+    fn codes_are_unique() {
+        let mut codes: Vec<_> = Code::ALL.iter().map(|code| code.code()).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), Code::ALL.len());
+    }
+}
