@@ -105,7 +105,7 @@ urls=("${pictures[@]/#/$site/pictures/}")
 measure() {
     note "thirst run (${#urls[@]} pictures) -c $connections -d ${seconds}s --warmup 1s -H '$german' --label '$2'"
     "$bin/thirst" run "${urls[@]}" -c "$connections" -d "${seconds}s" --warmup 1s -H "$german" --label "$2" \
-        --server-pid "$samovar_pid" --server-pid "$handler_pid" --json "$out/$1.json" >"$out/$1.txt" 2>&1 ||
+        --server-pid "samovar=$samovar_pid" --server-pid "handler=$handler_pid" --json "$out/$1.json" >"$out/$1.txt" 2>&1 ||
         { cat "$out/$1.txt" >&2 && return 1; }
     local rate failed
     rate=$(number "$out/$1.json" requests_per_s)
