@@ -1,1 +1,10 @@
-fn main(){}
+//! The `samovar` program. Everything is in the library; here is only the way in.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    samovar::cli::main()
+}

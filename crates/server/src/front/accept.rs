@@ -1,0 +1,134 @@
+//! Listening sockets: bound once each, accepted from by every core.
+
+use crate::config::Listen;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Connections the kernel keeps for us until they are accepted; it caps the figure itself.
+const BACKLOG: i32 = 4096;
+
+/// One bound address, as sockets for each core.
+pub struct Listener {
+    /// What it is called in keys of the hot tier.
+    pub id: u32,
+    /// The port; 0 for a unix socket.
+    pub port: u16,
+    /// As people read it: `http://127.0.0.1:8080`.
+    pub text: String,
+    /// The unix socket's path, to remove at the end.
+    pub path: Option<std::path::PathBuf>,
+    sockets: Vec<Socket>,
+}
+
+impl Listener {
+    /// The socket of a core.
+    pub fn take(&mut self) -> Option<Socket> {
+        self.sockets.pop()
+    }
+}
+
+/// Binds `wanted` for `cores` cores.
+///
+/// # Errors
+/// In words, with what to do.
+pub fn bind(wanted: &Listen, id: u32, cores: usize) -> Result<Listener, String> {
+    match wanted {
+        Listen::Tcp(address) => bind_tcp(*address, id, cores),
+        Listen::Unix(path) => bind_unix(path, id, cores),
+    }
+}
+
+fn bind_tcp(wanted: SocketAddr, id: u32, cores: usize) -> Result<Listener, String> {
+    let explain = |e: std::io::Error| {
+        let hint = match e.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "another program listens there; stop it, or choose another port (0 picks a free one)"
+            }
+            std::io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need CAP_NET_BIND_SERVICE (setcap, or AmbientCapabilities= in a systemd unit)"
+            }
+            std::io::ErrorKind::AddrNotAvailable => "no interface of this machine has that address",
+            _ => "check the address",
+        };
+        format!("listen on {wanted}: {e}\nhint: {hint}")
+    };
+    // A probe without SO_REUSEPORT: with it, a second server of the same user would silently share the port.
+    let probe = tcp_socket(wanted, false).map_err(explain)?;
+    let address = probe.local_addr().map_err(explain)?.as_socket().unwrap_or(wanted);
+    drop(probe);
+    let mut sockets = Vec::with_capacity(cores);
+    for _ in 0..cores {
+        let socket = tcp_socket(address, true).map_err(explain)?;
+        socket.listen(BACKLOG).map_err(explain)?;
+        sockets.push(socket);
+    }
+    Ok(Listener { id, port: address.port(), text: format!("http://{address}"), path: None, sockets })
+}
+
+fn tcp_socket(address: SocketAddr, share: bool) -> std::io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        // "[::]" means IPv6 only, so that it can stand beside "0.0.0.0".
+        socket.set_only_v6(true)?;
+    }
+    if share {
+        socket.set_reuse_port(true)?;
+    }
+    socket.bind(&SockAddr::from(address))?;
+    Ok(socket)
+}
+
+fn bind_unix(path: &Path, id: u32, cores: usize) -> Result<Listener, String> {
+    let explain = |e: std::io::Error| {
+        format!(
+            "listen on unix:{}: {e}\nhint: is the folder there and writable, and nothing else in the way?",
+            path.display()
+        )
+    };
+    remove_stale(path)?;
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None).map_err(explain)?;
+    socket.bind(&SockAddr::unix(path).map_err(explain)?).map_err(explain)?;
+    socket.listen(BACKLOG).map_err(explain)?;
+    let mut sockets = Vec::with_capacity(cores);
+    for _ in 1..cores {
+        sockets.push(socket.try_clone().map_err(explain)?);
+    }
+    sockets.push(socket);
+    Ok(Listener {
+        id,
+        port: 0,
+        text: format!("unix:{}", path.display()),
+        path: Some(path.to_path_buf()),
+        sockets,
+    })
+}
+
+/// A socket file that nobody listens on any more is in the way; anything else is not ours to remove.
+fn remove_stale(path: &Path) -> Result<(), String> {
+    let Ok(meta) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !meta.file_type().is_socket() {
+        return Err(format!(
+            "listen on unix:{}: there is a file of that name, and it is no socket\nhint: choose another path",
+            path.display()
+        ));
+    }
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(format!(
+            "listen on unix:{}: another program listens there\nhint: stop it, or choose another path",
+            path.display()
+        ));
+    }
+    std::fs::remove_file(path).map_err(|e| format!("remove the stale socket {}: {e}", path.display()))
+}
+
+/// Raises the soft limit of open files to the hard one; what it is afterwards.
+pub fn raise_file_limit() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let now = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
+    now.unwrap_or(u64::MAX)
+}

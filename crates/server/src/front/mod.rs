@@ -1,0 +1,15 @@
+//! The front: listeners, serving cores, signals, and the stop.
+//!
+//! One thread and one current-thread runtime per core; every core accepts for itself. Not here: what a request
+//! means (`pipeline`), how a connection's bytes are framed (`samovar_hot`).
+
+mod accept;
+mod banner;
+mod side;
+mod signals;
+mod worker;
+
+pub use accept::{Listener, bind, raise_file_limit};
+pub use banner::banner;
+pub use signals::{Wish, wait_for_signal};
+pub use worker::start;

@@ -1,0 +1,135 @@
+//! What the hot tier asks of the server, on one core.
+
+use crate::clock;
+use crate::config::Settings;
+use crate::pipeline::{Connection, page, record_hot};
+use crate::state::Core;
+use bytes::Bytes;
+use http::HeaderMap;
+use samovar_hot::{ConnHandle, CoreSide, HotHit, Limits, status};
+use samovar_reason::{Explain, Reject};
+use samovar_trace::{Fact, Record, Tier};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// One core's side.
+pub struct Side {
+    /// The core.
+    pub core: Rc<Core>,
+}
+
+/// The number that a connection contributes to the hot key: its listener, and whether its peer is believed.
+pub fn hot_listener(id: u32, trusted: bool) -> u32 {
+    id * 2 + u32::from(trusted)
+}
+
+impl CoreSide for Side {
+    fn now_ns(&self) -> u64 {
+        clock::mono_us() * 1_000
+    }
+
+    fn epoch(&self) -> u64 {
+        self.core.shared.epoch()
+    }
+
+    fn on_hot(&self, conn: &ConnHandle, hit: HotHit<'_>) {
+        record_hot(&self.core, conn.accepted().peer, &hit);
+    }
+
+    fn on_reject(&self, conn: &ConnHandle, reject: Reject, head: &[u8]) -> Bytes {
+        let id = self.core.shared.next_id();
+        let status = status(reject);
+        let page = page::Page {
+            status,
+            code: reject.code(),
+            text: reject.text(),
+            mend: reject.mend(),
+            detail: String::new(),
+        };
+        let (mut headers, body) = page::render(&page, &HeaderMap::new(), id, true);
+        headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
+        headers.insert(http::header::CONTENT_LENGTH, http::HeaderValue::from(body.len()));
+        let mut out = format!("HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or(""))
+            .into_bytes();
+        for (name, value) in &headers {
+            out.extend_from_slice(name.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(
+            format!("date: {}\r\n\r\n", httpdate::fmt_http_date(std::time::SystemTime::now())).as_bytes(),
+        );
+        out.extend_from_slice(&body);
+        self.core.counters.rejected.add(1);
+        self.keep(conn, reject, head, id, body.len() as u64);
+        Bytes::from(out)
+    }
+}
+
+impl Side {
+    fn keep(&self, conn: &ConnHandle, reject: Reject, head: &[u8], id: u64, body_bytes: u64) {
+        let line = head.split(|b| *b == b'\n').next().unwrap_or(b"");
+        let line = String::from_utf8_lossy(line.get(..line.len().min(256)).unwrap_or(line));
+        let mut words = line.trim_end().splitn(3, ' ');
+        let record = Record {
+            id,
+            at_wall_ms: clock::wall_ms(),
+            client: conn
+                .accepted()
+                .peer
+                .map_or_else(|| "unix:".to_string(), |a| a.ip().to_canonical().to_string()),
+            method: words.next().unwrap_or("").to_string(),
+            url: samovar_trace::redact_url(words.next().unwrap_or("")),
+            version: "HTTP/1.1",
+            status: status(reject).as_u16(),
+            body_bytes,
+            tier: Tier::Own,
+            cache: "error",
+            reason: reject.code(),
+            first_byte_us: 0,
+            total_us: 0,
+            referer: None,
+            user_agent: None,
+            facts: vec![Fact::Reject(reject)],
+            request_fields: Vec::new(),
+        };
+        let shared = &self.core.shared;
+        if shared.access_log.is_on() {
+            let format = shared.snapshot().settings.log.format;
+            shared.access_log.line(self.core.index, |out| crate::pipeline::line(&record, format, out));
+        }
+        shared.keep(self.core.index, Arc::new(record));
+    }
+}
+
+/// The limits of connections as the layer takes them.
+pub fn limits(settings: &Settings) -> Limits {
+    let l = &settings.limits;
+    let ms = |d: std::time::Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+    Limits {
+        line_max_bytes: l.line_max_bytes,
+        head_max_bytes: l.head_max_bytes,
+        fields_max: l.fields_max,
+        body_max_bytes: l.body_max_bytes,
+        head_timeout_ms: ms(l.head_timeout),
+        body_timeout_ms: ms(l.body_timeout),
+        idle_timeout_ms: ms(l.idle_timeout),
+        send_timeout_ms: ms(l.send_timeout),
+        ..Limits::default()
+    }
+}
+
+/// A connection as the pipeline sees it.
+pub fn connection(
+    peer: Option<std::net::SocketAddr>,
+    local: Option<std::net::SocketAddr>,
+    listener: u32,
+    port: u16,
+) -> Rc<Connection> {
+    let text: Rc<str> = match peer {
+        Some(peer) => peer.ip().to_canonical().to_string().into(),
+        None => "unix:".into(),
+    };
+    Rc::new(Connection { peer, local, listener, port, text })
+}

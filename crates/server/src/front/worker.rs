@@ -1,0 +1,268 @@
+//! One serving core: a thread, a current-thread runtime, its share of the connections.
+
+use super::accept::Listener;
+use super::side::{Side, connection, hot_listener, limits};
+use crate::pipeline::{self, Connection};
+use crate::state::{Core, Job, Shared};
+use http_body_util::BodyExt;
+use samovar_hot::{Accepted, Hub, MapBounds};
+use socket2::Socket;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::spawn_local;
+
+/// How often a core looks for timeouts and changes of the configuration.
+const SWEEP: Duration = Duration::from_millis(100);
+
+/// A running server's threads.
+pub struct Running {
+    threads: Vec<std::thread::JoinHandle<()>>,
+    stop: watch::Sender<bool>,
+}
+
+impl Running {
+    /// Stops accepting, lets requests under way finish within the limit, and ends the threads.
+    pub fn stop(self) {
+        let _ = self.stop.send(true);
+        for thread in self.threads {
+            // A core that panicked has told of it already.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts the cores.
+///
+/// # Errors
+/// If a thread cannot be started.
+pub fn start(shared: &Arc<Shared>, listeners: &mut [Listener], cores: usize) -> Result<Running, String> {
+    let (stop, stopping) = watch::channel(false);
+    let connections = Arc::new(AtomicUsize::new(0));
+    let mut doors = Vec::with_capacity(cores);
+    let mut threads = Vec::with_capacity(cores);
+    for index in 0..cores {
+        let (door, jobs) = unbounded_channel();
+        doors.push(door);
+        let mine: Vec<Mine> = listeners
+            .iter_mut()
+            .filter_map(|l| Some(Mine { id: l.id, port: l.port, unix: l.path.is_some(), socket: l.take()? }))
+            .collect();
+        let (shared, stopping, connections) =
+            (Arc::clone(shared), stopping.clone(), Arc::clone(&connections));
+        let thread = std::thread::Builder::new()
+            .name(format!("core-{index}"))
+            .spawn(move || run(index, shared, mine, jobs, stopping, connections))
+            .map_err(|e| format!("start a serving thread: {e}"))?;
+        threads.push(thread);
+    }
+    let _ = shared.doors.set(doors);
+    Ok(Running { threads, stop })
+}
+
+struct Mine {
+    id: u32,
+    port: u16,
+    unix: bool,
+    socket: Socket,
+}
+
+fn run(
+    index: usize,
+    shared: Arc<Shared>,
+    listeners: Vec<Mine>,
+    jobs: UnboundedReceiver<Job>,
+    stopping: watch::Receiver<bool>,
+    connections: Arc<AtomicUsize>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
+    match runtime {
+        Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping, connections)),
+        Err(error) => eprintln!("samovar: core {index} cannot start: {error}"),
+    }
+}
+
+async fn core(
+    index: usize,
+    shared: Arc<Shared>,
+    listeners: Vec<Mine>,
+    jobs: UnboundedReceiver<Job>,
+    mut stopping: watch::Receiver<bool>,
+    connections: Arc<AtomicUsize>,
+) {
+    let core = Core::new(index, shared);
+    let snapshot = core.shared.snapshot();
+    let bounds = MapBounds { idle_drop_ms: snapshot.settings.hot.idle_ms, ..MapBounds::default() };
+    let hub = Hub::with(Rc::new(Side { core: Rc::clone(&core) }), limits(&snapshot.settings), bounds);
+    let _ = core.hub.set(Rc::clone(&hub));
+    drop(snapshot);
+    for mine in listeners {
+        let door = Door {
+            core: Rc::clone(&core),
+            hub: Rc::clone(&hub),
+            id: mine.id,
+            port: mine.port,
+            connections: Arc::clone(&connections),
+        };
+        spawn_local(listen(door, mine, stopping.clone()));
+    }
+    spawn_local(live_jobs(Rc::clone(&core), jobs));
+    let upkeep = spawn_local(upkeep(Rc::clone(&core), Rc::clone(&hub)));
+    // An error means that the sender is gone, which is a stop as well.
+    let _ = stopping.wait_for(|stop| *stop).await;
+    hub.drain();
+    let limit = core.shared.snapshot().settings.limits.stop_timeout;
+    let drained = async {
+        while hub.connections() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    if tokio::time::timeout(limit, drained).await.is_err() {
+        eprintln!("samovar: core {index}: {} connections were still busy and are cut", hub.connections());
+    }
+    upkeep.abort();
+}
+
+/// Timeouts, hot answers nobody wants, idle upstream sockets, and a changed configuration's limits.
+async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
+    let mut epoch = core.shared.epoch();
+    let mut tick = tokio::time::interval(SWEEP);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = 0u64;
+    loop {
+        tick.tick().await;
+        hub.sweep();
+        ticks += 1;
+        if core.shared.epoch() != epoch {
+            let snapshot = core.shared.snapshot();
+            epoch = snapshot.epoch;
+            hub.set_limits(limits(&snapshot.settings));
+        }
+        if core.index == 0 && ticks.is_multiple_of(50) {
+            core.shared.snapshot().close_idle();
+        }
+    }
+}
+
+async fn live_jobs(core: Rc<Core>, mut jobs: UnboundedReceiver<Job>) {
+    while let Some(job) = jobs.recv().await {
+        let core = Rc::clone(&core);
+        spawn_local(async move {
+            let peer = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+            let conn = connection(peer, None, u32::MAX, job.port);
+            let (arrived, done) = pipeline::arrive_by_door(&core, &conn, job);
+            let response = pipeline::answer(arrived).await;
+            let status = response.status().as_u16();
+            let mut body = response.into_body();
+            let mut bytes = 0u64;
+            while let Some(Ok(frame)) = body.frame().await {
+                bytes += frame.data_ref().map_or(0, |d| d.len() as u64);
+            }
+            drop(body);
+            let _gone = done.send((status, bytes));
+        });
+    }
+}
+
+/// What a listener's connections have in common.
+#[derive(Clone)]
+struct Door {
+    core: Rc<Core>,
+    hub: Rc<Hub>,
+    id: u32,
+    port: u16,
+    connections: Arc<AtomicUsize>,
+}
+
+async fn listen(door: Door, mine: Mine, mut stopping: watch::Receiver<bool>) {
+    if let Err(error) = mine.socket.set_nonblocking(true) {
+        eprintln!("samovar: listener {}: {error}", door.id);
+        return;
+    }
+    let accept = async {
+        if mine.unix {
+            match UnixListener::from_std(mine.socket.into()) {
+                Ok(listener) => accept_unix(&door, listener).await,
+                Err(error) => eprintln!("samovar: listener {}: {error}", door.id),
+            }
+        } else {
+            match TcpListener::from_std(mine.socket.into()) {
+                Ok(listener) => accept_tcp(&door, listener).await,
+                Err(error) => eprintln!("samovar: listener {}: {error}", door.id),
+            }
+        }
+    };
+    tokio::select! {
+        () = accept => {}
+        _ = stopping.wait_for(|stop| *stop) => {}
+    }
+}
+
+async fn accept_tcp(door: &Door, listener: TcpListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                // Answers leave whole; waiting for more to send would only delay them.
+                let _ = stream.set_nodelay(true);
+                let local = stream.local_addr().ok();
+                connect(door, stream, Some(peer), local);
+            }
+            Err(error) => rest(&error).await,
+        }
+    }
+}
+
+async fn accept_unix(door: &Door, listener: UnixListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => connect(door, stream, None, None),
+            Err(error) => rest(&error).await,
+        }
+    }
+}
+
+/// Out of file descriptors, most likely: wait for some to come back instead of spinning.
+async fn rest(error: &std::io::Error) {
+    if !matches!(error.kind(), std::io::ErrorKind::ConnectionAborted | std::io::ErrorKind::ConnectionReset) {
+        eprintln!("samovar: accept: {error}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn connect<S>(door: &Door, stream: S, peer: Option<SocketAddr>, local: Option<SocketAddr>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    let settings = &door.core.shared.snapshot().settings;
+    if door.connections.fetch_add(1, Ordering::Relaxed) >= settings.limits.connections_max {
+        door.connections.fetch_sub(1, Ordering::Relaxed);
+        door.core.counters.rejected.add(1);
+        return;
+    }
+    let trusted = settings.server.trusted_proxies.trusts(peer.map(|p| p.ip().to_canonical()));
+    let listener = hot_listener(door.id, trusted);
+    let layer = door.hub.accept(stream, Accepted { listener, peer });
+    let conn = connection(peer, local, listener, door.port);
+    let door = door.clone();
+    spawn_local(async move {
+        door.core.counters.accepted.add(1);
+        let http = samovar_hot::engine(&door.hub);
+        let core = &door.core;
+        let conn: &Rc<Connection> = &conn;
+        let _end = samovar_hot::serve(layer, &http, |request, handle| {
+            let arrived =
+                pipeline::arrive(core, conn, request, handle.arrival_ns() / 1_000, handle.refusal());
+            async move { Ok::<_, Infallible>(pipeline::answer(arrived).await) }
+        })
+        .await;
+        door.connections.fetch_sub(1, Ordering::Relaxed);
+        door.core.counters.closed.add(1);
+    });
+}

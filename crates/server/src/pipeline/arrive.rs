@@ -1,0 +1,176 @@
+//! Arrived: a request head and, if there is one, its body, as the engine hands them over.
+
+use super::exchange::{Connection, Exchange};
+use crate::clock;
+use crate::state::{Core, Job};
+use bytes::Bytes;
+use http::{Request, Version, header};
+use http_body::Body as _;
+use http_body_util::{BodyExt, combinators::BoxBody};
+use hyper::body::Incoming;
+use samovar_origin::{Client, Failure, Reached};
+use samovar_reason::{Hot, Upstream};
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+
+/// A request body on its way to an origin.
+pub type RequestBody = BoxBody<Bytes, Failure>;
+
+/// The first step.
+pub struct Arrived {
+    pub(super) x: Box<Exchange>,
+    pub(super) body: Option<RequestBody>,
+    pub(super) body_bytes: Option<u64>,
+}
+
+/// A request from a connection.
+pub fn arrive(
+    core: &Rc<Core>,
+    conn: &Rc<Connection>,
+    request: Request<Incoming>,
+    at_us: u64,
+    not_hot: Option<Hot>,
+) -> Arrived {
+    let (parts, incoming) = request.into_parts();
+    let has_body = !incoming.is_end_stream();
+    let body_bytes = incoming.size_hint().exact();
+    let body = has_body.then(|| {
+        incoming
+            .map_err(|e| Failure {
+                reason: Upstream::ClientGone,
+                detail: format!("read the request's body: {e}"),
+                reached: Reached::Sent,
+            })
+            .boxed()
+    });
+    let id = core.shared.next_id();
+    Arrived { x: Box::new(exchange(core, conn, parts, has_body, id, at_us, not_hot)), body, body_bytes }
+}
+
+/// A request that `explain` asks a core to live through.
+pub fn arrive_by_door(
+    core: &Rc<Core>,
+    conn: &Rc<Connection>,
+    job: Job,
+) -> (Arrived, tokio::sync::oneshot::Sender<(u16, u64)>) {
+    let (parts, ()) = job.request.into_parts();
+    let x = exchange(core, conn, parts, false, job.id, clock::mono_us(), None);
+    (Arrived { x: Box::new(x), body: None, body_bytes: None }, job.done)
+}
+
+fn exchange(
+    core: &Rc<Core>,
+    conn: &Rc<Connection>,
+    parts: http::request::Parts,
+    has_body: bool,
+    id: u64,
+    at_us: u64,
+    not_hot: Option<Hot>,
+) -> Exchange {
+    let snapshot = core.shared.snapshot();
+    let version = if parts.version == Version::HTTP_10 { "HTTP/1.0" } else { "HTTP/1.1" };
+    let mut headers = parts.headers;
+    let client =
+        believe(conn, &mut headers, version, |ip| snapshot.settings.server.trusted_proxies.trusts(ip));
+    Exchange {
+        core: Rc::clone(core),
+        snapshot,
+        conn: Rc::clone(conn),
+        method: parts.method,
+        uri: parts.uri,
+        version: parts.version,
+        headers,
+        has_body,
+        at: clock::now(),
+        at_us,
+        id,
+        not_hot,
+        client,
+        facts: Vec::with_capacity(8),
+        late: Rc::new(RefCell::new(Vec::new())),
+    }
+}
+
+/// Who asked. From a trusted proxy its `X-Forwarded-For` is believed from the right as far as trusted proxies
+/// reach; from anybody else all such fields are dropped, so that no origin believes them either.
+fn believe(
+    conn: &Connection,
+    headers: &mut http::HeaderMap,
+    version: &'static str,
+    trusts: impl Fn(Option<IpAddr>) -> bool,
+) -> Client {
+    let mut client = Client { remote: conn.peer, local: conn.local, scheme: "http", version };
+    let trusted = trusts(conn.ip());
+    if !trusted {
+        for name in [
+            "forwarded",
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+            "x-forwarded-port",
+            "x-real-ip",
+        ] {
+            headers.remove(name);
+        }
+        return client;
+    }
+    let chain: Vec<IpAddr> = headers
+        .get_all("x-forwarded-for")
+        .iter()
+        .filter_map(|v| v.to_str().ok())
+        .flat_map(|v| v.split(','))
+        .map_while(|part| part.trim().parse().ok())
+        .collect();
+    if let Some(ip) = chain.iter().rev().find(|ip| !trusts(Some(**ip))).or(chain.first()) {
+        client.remote = Some(SocketAddr::new(*ip, 0));
+    }
+    if headers.get("x-forwarded-proto").is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"https")) {
+        client.scheme = "https";
+    }
+    client
+}
+
+impl Exchange {
+    /// The host that was asked for: an absolute target's authority comes first (RFC 9112 §3.2.2).
+    pub(super) fn asked_host(&self) -> &str {
+        match self.uri.authority() {
+            Some(authority) => authority.as_str(),
+            None => self.headers.get(header::HOST).and_then(|v| v.to_str().ok()).unwrap_or(""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderMap, HeaderValue};
+
+    fn conn(peer: &str) -> Connection {
+        Connection { peer: Some(peer.parse().unwrap()), local: None, listener: 0, port: 80, text: "".into() }
+    }
+
+    fn forwarded(list: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-forwarded-for", HeaderValue::from_static(list));
+        headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
+        headers
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        let ten = |ip: Option<IpAddr>| ip.is_some_and(|ip| ip.to_string().starts_with("10."));
+        let mut headers = forwarded("6.6.6.6, 1.2.3.4, 10.0.0.2");
+        let client = believe(&conn("10.0.0.1:1"), &mut headers, "HTTP/1.1", ten);
+        assert_eq!(
+            client.remote.unwrap().ip().to_string(),
+            "1.2.3.4",
+            "the nearest that is no proxy of ours"
+        );
+        assert_eq!(client.scheme, "https");
+        let mut headers = forwarded("6.6.6.6");
+        let client = believe(&conn("9.9.9.9:1"), &mut headers, "HTTP/1.1", ten);
+        assert_eq!(client.remote.unwrap().ip().to_string(), "9.9.9.9");
+        assert!(headers.is_empty(), "what nobody vouches for is dropped: {headers:?}");
+    }
+}

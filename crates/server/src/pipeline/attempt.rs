@@ -1,0 +1,370 @@
+//! One attempt at the target of a route, whichever kind it is, and what its failures mean for a client.
+
+use super::arrive::RequestBody;
+use super::exchange::{Exchange, Route};
+use super::page::Page;
+use super::respond::Ready;
+use crate::state::{FilesTarget, Snapshot, Target};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use samovar_cache::FillFailure;
+use samovar_origin::{Answer, AnswerBody, Asked, Client, Failure, FastCgi, Files, Resolved, Script, Timing};
+use samovar_reason::{Explain, Files as FilesReason, Upstream};
+use samovar_rules::{Site, TargetId};
+use samovar_trace::Fact;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What is asked, freed from the request so that a fill can outlive it.
+#[derive(Clone)]
+pub struct Question {
+    /// The core that asks.
+    pub core: usize,
+    /// The configuration.
+    pub snapshot: Arc<Snapshot>,
+    /// Where to.
+    pub route: Route,
+    /// Method.
+    pub method: Method,
+    /// End-to-end request fields.
+    pub headers: HeaderMap,
+    /// Who asks.
+    pub client: Client,
+}
+
+impl Question {
+    /// The question of a request as it came.
+    pub fn of(x: &Exchange, route: &Route) -> Question {
+        let mut headers = x.headers.clone();
+        samovar_policy::strip_hop_by_hop(&mut headers);
+        // The engine answers it when the body is read; towards the origin it would only add a round trip.
+        headers.remove(header::EXPECT);
+        headers.remove("proxy");
+        Question {
+            core: x.core.index,
+            snapshot: Arc::clone(&x.snapshot),
+            route: route.clone(),
+            method: x.method.clone(),
+            headers,
+            client: x.client.clone(),
+        }
+    }
+
+    /// The same without the fields that would make the origin answer with less than the whole.
+    pub fn whole(mut self) -> Question {
+        for name in [
+            header::IF_NONE_MATCH,
+            header::IF_MODIFIED_SINCE,
+            header::IF_MATCH,
+            header::IF_UNMODIFIED_SINCE,
+            header::IF_RANGE,
+            header::RANGE,
+        ] {
+            self.headers.remove(name);
+        }
+        self
+    }
+
+    fn asked(self, body: Option<RequestBody>, body_bytes: Option<u64>) -> Asked {
+        Asked {
+            method: self.method,
+            path: self.route.path,
+            query: self.route.query,
+            host: self.route.host,
+            headers: self.headers,
+            body,
+            body_bytes,
+            client: self.client,
+        }
+    }
+}
+
+/// An origin's answer, and what Samovar knows beside it.
+pub struct Got {
+    /// The answer.
+    pub answer: Answer,
+    /// Tags for purge: the origin's own and the file it was made of.
+    pub tags: Vec<Box<str>>,
+    /// A whole 200 made here, whose conditions and ranges are ours to apply.
+    pub ours: bool,
+    /// The target's name, for the trace.
+    pub target: String,
+}
+
+/// A failed attempt in terms of HTTP.
+pub struct Problem {
+    /// What the client is told.
+    pub status: StatusCode,
+    /// The decision.
+    pub fact: Fact,
+    /// The page.
+    pub page: Page,
+    /// Fields of the answer (`Allow`, `Retry-After`).
+    pub headers: HeaderMap,
+    /// The reason and detail for all who wait on the same fill.
+    pub failure: FillFailure,
+}
+
+impl Problem {
+    fn new(status: StatusCode, why: Upstream, target: &str, detail: String) -> Problem {
+        let mut headers = HeaderMap::new();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        let shown = if target.is_empty() { detail.clone() } else { format!("{target}: {detail}") };
+        Problem {
+            status,
+            fact: Fact::Upstream(why, shown.clone()),
+            page: Page {
+                status,
+                code: why.code(),
+                text: why.text(),
+                mend: why.mend(),
+                detail: shown.clone(),
+            },
+            headers,
+            failure: FillFailure { reason: why, detail: shown.into() },
+        }
+    }
+
+    fn of_failure(target: &str, failure: &Failure) -> Problem {
+        Problem::new(status_of(failure.reason), failure.reason, target, failure.detail.clone())
+    }
+
+    /// The failure of a fill, for one that had joined it.
+    pub fn of_fill(failure: &FillFailure) -> Problem {
+        Problem::new(status_of(failure.reason), failure.reason, "", failure.detail.to_string())
+    }
+
+    fn of_files(why: FilesReason, detail: String) -> Problem {
+        let status = match why {
+            FilesReason::NotFound
+            | FilesReason::Hidden
+            | FilesReason::NotAFile
+            | FilesReason::OutsideRoot => StatusCode::NOT_FOUND,
+            FilesReason::NoHandler => StatusCode::NOT_FOUND,
+            FilesReason::NoIndex | FilesReason::Unreadable | FilesReason::LinkRefused => {
+                StatusCode::FORBIDDEN
+            }
+            FilesReason::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            FilesReason::RootGone | FilesReason::Changed | FilesReason::IoError => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        };
+        let mut headers = HeaderMap::new();
+        if why == FilesReason::MethodNotAllowed {
+            headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+        }
+        Problem {
+            status,
+            fact: Fact::Files(why, detail.clone()),
+            page: Page {
+                status,
+                code: why.code(),
+                text: why.text(),
+                mend: why.mend(),
+                detail: detail.clone(),
+            },
+            headers,
+            failure: FillFailure {
+                reason: Upstream::Reset,
+                detail: format!("{}: {detail}", why.code()).into(),
+            },
+        }
+    }
+
+    /// The answer to the client.
+    pub fn into_ready(self, mut x: Box<Exchange>, route: Option<Route>) -> Ready {
+        x.note(self.fact);
+        let mut ready = Ready::page(x, route, self.page);
+        ready.add_fields(self.headers);
+        ready
+    }
+}
+
+/// RFC 9110 §15.6: 502 for what an upstream did wrong, 504 for what it did not do in time, 503 for our limits.
+fn status_of(why: Upstream) -> StatusCode {
+    match why {
+        Upstream::ConnectTimeout | Upstream::HeadTimeout | Upstream::BodyTimeout => {
+            StatusCode::GATEWAY_TIMEOUT
+        }
+        Upstream::QueueFull | Upstream::QueueTimeout | Upstream::Overloaded => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        Upstream::ClientGone => StatusCode::BAD_REQUEST,
+        Upstream::LoopDetected => StatusCode::LOOP_DETECTED,
+        _ => StatusCode::BAD_GATEWAY,
+    }
+}
+
+/// Asks the target of the route.
+pub async fn attempt(
+    question: Question,
+    body: Option<RequestBody>,
+    body_bytes: Option<u64>,
+) -> Result<Got, Box<Problem>> {
+    let snapshot = Arc::clone(&question.snapshot);
+    let Some(site) = question.route.site_in(&snapshot) else { return Err(no_target()) };
+    // Where there are files they are asked first: a script is run only if it exists, and a folder's index
+    // document may be a script.
+    if let Some(Target::Files(files)) = snapshot.target(site.fallback).map(|t| &**t) {
+        return from_files(files, site, question, body, body_bytes).await;
+    }
+    match snapshot.target(question.route.target).map(|t| &**t) {
+        Some(Target::Http(upstream)) => {
+            let core = question.core;
+            let target = upstream.settings().name.clone();
+            let answer = upstream.attempt(core, question.asked(body, body_bytes)).await;
+            answer.map(|a| got(a, target.clone())).map_err(|f| Box::new(Problem::of_failure(&target, &f)))
+        }
+        Some(Target::FastCgi(app)) => {
+            let root = app.settings().root.clone();
+            let script = Script {
+                script_filename: root.join(question.route.path.trim_start_matches('/')),
+                script_name: question.route.path.clone(),
+                path_info: None,
+                document_root: root,
+            };
+            run(app, question, script, body, body_bytes).await
+        }
+        _ => Err(no_target()),
+    }
+}
+
+fn no_target() -> Box<Problem> {
+    // The configuration was checked when it was lowered; an answer is still better than a panic.
+    Box::new(Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        Upstream::Unreachable,
+        "",
+        "the site has no target".into(),
+    ))
+}
+
+fn got(answer: Answer, target: String) -> Got {
+    let tags = tags_of(&answer.headers);
+    Got { answer, tags, ours: false, target }
+}
+
+async fn run(
+    app: &Arc<FastCgi>,
+    question: Question,
+    script: Script,
+    body: Option<RequestBody>,
+    body_bytes: Option<u64>,
+) -> Result<Got, Box<Problem>> {
+    let core = question.core;
+    let target = app.settings().name.clone();
+    let answer = app.attempt(core, question.asked(body, body_bytes), script).await;
+    answer.map(|a| got(a, target.clone())).map_err(|f| Box::new(Problem::of_failure(&target, &f)))
+}
+
+async fn from_files(
+    target: &Arc<FilesTarget>,
+    site: &Site,
+    question: Question,
+    body: Option<RequestBody>,
+    body_bytes: Option<u64>,
+) -> Result<Got, Box<Problem>> {
+    let handlers: Vec<&str> = site.handlers.iter().map(|(extension, _)| extension.as_str()).collect();
+    let route = &question.route;
+    let resolved = target.files.resolve(&route.path, route.query.as_deref(), &handlers, &site.index);
+    let rel = match resolved {
+        Resolved::Script { rel, path_info, extension } => {
+            let script = Script {
+                script_filename: under(&target.settings.root, &rel),
+                script_name: rel.clone(),
+                path_info,
+                document_root: target.settings.root.clone(),
+            };
+            let Some(app) = handler(&question.snapshot, site, &extension) else { return Err(no_target()) };
+            let app = Arc::clone(app);
+            let mut got = run(&app, question, script, body, body_bytes).await?;
+            got.tags.extend(target.tags(&rel));
+            return Ok(got);
+        }
+        _ if !matches!(question.method, Method::GET | Method::HEAD | Method::OPTIONS) => {
+            let why = FilesReason::MethodNotAllowed;
+            return Err(Box::new(Problem::of_files(why, format!("{} {}", question.method, route.path))));
+        }
+        Resolved::No(why, detail) => return Err(Box::new(Problem::of_files(why, detail))),
+        _ if question.method == Method::OPTIONS => {
+            return Ok(made(target, StatusCode::NO_CONTENT, header::ALLOW, "GET, HEAD, OPTIONS"));
+        }
+        Resolved::Redirect(to) => {
+            let query = route.query.as_ref().map(|q| format!("?{q}")).unwrap_or_default();
+            return Ok(made(
+                target,
+                StatusCode::MOVED_PERMANENTLY,
+                header::LOCATION,
+                &format!("{to}{query}"),
+            ));
+        }
+        Resolved::Listing(answer) => {
+            let tags = target.tags(&route.path);
+            return Ok(Got { answer, tags, ours: true, target: name(target) });
+        }
+        Resolved::File(opened) => opened,
+    };
+    let tags = target.tags(&rel.rel);
+    Ok(Got { answer: Files::answer(rel), tags, ours: true, target: name(target) })
+}
+
+fn name(target: &FilesTarget) -> String {
+    format!("files {}", target.settings.root.display())
+}
+
+fn under(root: &std::path::Path, rel: &str) -> PathBuf {
+    root.join(rel.trim_start_matches('/'))
+}
+
+fn handler<'s>(snapshot: &'s Snapshot, site: &Site, extension: &str) -> Option<&'s Arc<FastCgi>> {
+    let (_, id): &(String, TargetId) = site.handlers.iter().find(|(e, _)| e == extension)?;
+    match &**snapshot.target(*id)? {
+        Target::FastCgi(app) => Some(app),
+        _ => None,
+    }
+}
+
+fn made(target: &FilesTarget, status: StatusCode, name_of: header::HeaderName, value: &str) -> Got {
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name_of, value);
+    }
+    let answer = Answer { status, headers, body: AnswerBody::Empty, timing: Timing::default() };
+    Got { answer, tags: Vec::new(), ours: true, target: name(target) }
+}
+
+/// Tags of an answer (surrogate keys), as the common fields name them; bounded.
+fn tags_of(headers: &HeaderMap) -> Vec<Box<str>> {
+    let mut tags = Vec::new();
+    for (name, comma) in [("surrogate-key", false), ("xkey", false), ("cache-tag", true)] {
+        for value in headers.get_all(name) {
+            let Ok(text) = value.to_str() else { continue };
+            let split = |c: char| if comma { c == ',' } else { c.is_ascii_whitespace() };
+            tags.extend(text.split(split).map(str::trim).filter(|t| !t.is_empty()).take(256).map(Box::from));
+        }
+    }
+    tags
+}
+
+/// The bytes of an answer's body as one source for a client.
+pub fn source_of(body: AnswerBody) -> super::body::Source {
+    use super::body::Source;
+    match body {
+        AnswerBody::Empty => Source::Empty,
+        AnswerBody::Bytes(bytes) => Source::whole(bytes),
+        AnswerBody::File { file, offset, len } => Source::File { file, offset, len },
+        AnswerBody::Stream { len, frames } => Source::Stream(frames, len),
+    }
+}
+
+/// The announced length of an answer's body.
+pub fn announced(body: &AnswerBody) -> Option<u64> {
+    match body {
+        AnswerBody::Empty => Some(0),
+        AnswerBody::Bytes(bytes) => Some(Bytes::len(bytes) as u64),
+        AnswerBody::File { len, .. } => Some(*len),
+        AnswerBody::Stream { len, .. } => *len,
+    }
+}

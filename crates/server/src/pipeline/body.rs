@@ -1,0 +1,170 @@
+//! The body of an answer on its way to the engine: one type, whatever it comes from.
+//!
+//! It counts what it hands out and closes the request's record when it is dropped.
+
+use super::finish::Finish;
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use samovar_cache::{Chunks, Reader};
+use samovar_origin::Failure;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Why a body ended before its end. The engine closes the connection, so that the client can tell.
+#[derive(Debug)]
+pub struct Cut(pub String);
+
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the answer broke off: {}", self.0)
+    }
+}
+
+impl std::error::Error for Cut {}
+
+/// Frames of an origin's answer.
+pub type Frames = Pin<Box<dyn HttpBody<Data = Bytes, Error = Failure>>>;
+
+/// Where bytes come from.
+pub enum Source {
+    /// Nowhere.
+    Empty,
+    /// Parts in memory, and how many bytes they are.
+    Parts(VecDeque<Bytes>, u64),
+    /// A body that is still growing.
+    Growing(Reader),
+    /// An origin's frames; the announced length.
+    Stream(Frames, Option<u64>),
+    /// An extent of a file that nobody has begun to read.
+    File {
+        /// The open file.
+        file: std::sync::Arc<std::fs::File>,
+        /// First byte.
+        offset: u64,
+        /// Length, bytes.
+        len: u64,
+    },
+}
+
+impl Source {
+    /// One piece.
+    pub fn whole(bytes: Bytes) -> Source {
+        if bytes.is_empty() {
+            return Source::Empty;
+        }
+        let len = bytes.len() as u64;
+        Source::Parts(VecDeque::from([bytes]), len)
+    }
+
+    /// The bytes `start..end` of a stored body.
+    pub fn slice(chunks: &Chunks, start: u64, end: u64) -> Source {
+        Source::Parts(chunks.slice(start, end).into(), end - start)
+    }
+
+    /// Length, if known.
+    pub fn len_bytes(&self) -> Option<u64> {
+        match self {
+            Source::Empty => Some(0),
+            Source::Parts(_, bytes) => Some(*bytes),
+            Source::Growing(reader) => reader.len_bytes(),
+            Source::Stream(_, len) => *len,
+            Source::File { len, .. } => Some(*len),
+        }
+    }
+}
+
+/// The body that the engine reads.
+pub struct Body {
+    source: Source,
+    finish: Option<Finish>,
+}
+
+impl Body {
+    /// A body whose request is finished when it is dropped.
+    pub fn new(source: Source, finish: Finish) -> Body {
+        // From here on it is read: as frames like any other.
+        let source = match source {
+            Source::File { file, offset, len } => {
+                Source::Stream(samovar_origin::file_stream(file, offset, len), Some(len))
+            }
+            source => source,
+        };
+        Body { source, finish: Some(finish) }
+    }
+
+    fn sent(&mut self, bytes: usize) {
+        if let Some(finish) = &mut self.finish {
+            finish.sent(bytes as u64);
+        }
+    }
+
+    fn cut(&mut self, why: String) -> Cut {
+        if let Some(finish) = &mut self.finish {
+            finish.cut();
+        }
+        Cut(why)
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let this = self.get_mut();
+        let piece = match &mut this.source {
+            Source::Empty | Source::File { .. } => return Poll::Ready(None),
+            Source::Parts(parts, left) => match parts.pop_front() {
+                Some(part) => {
+                    *left -= part.len() as u64;
+                    part
+                }
+                None => return Poll::Ready(None),
+            },
+            Source::Growing(reader) => match std::task::ready!(reader.poll_next(cx)) {
+                Some(Ok(piece)) => piece,
+                Some(Err(failure)) => {
+                    let cut = this.cut(format!("{}: {}", failure.reason, failure.detail));
+                    return Poll::Ready(Some(Err(cut)));
+                }
+                None => return Poll::Ready(None),
+            },
+            Source::Stream(frames, _) => match std::task::ready!(frames.as_mut().poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Some(data) = frame.data_ref() {
+                        let bytes = data.len();
+                        this.sent(bytes);
+                    }
+                    return Poll::Ready(Some(Ok(frame)));
+                }
+                Some(Err(failure)) => {
+                    let cut = this.cut(failure.to_string());
+                    return Poll::Ready(Some(Err(cut)));
+                }
+                None => return Poll::Ready(None),
+            },
+        };
+        this.sent(piece.len());
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::Empty | Source::File { .. } => true,
+            Source::Parts(parts, _) => parts.is_empty(),
+            Source::Growing(_) => false,
+            Source::Stream(frames, _) => frames.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::Empty | Source::File { .. } => SizeHint::with_exact(0),
+            Source::Parts(_, left) => SizeHint::with_exact(*left),
+            // The length is announced by the field; claiming it here again would have to count what was read.
+            Source::Growing(_) => SizeHint::default(),
+            Source::Stream(frames, _) => frames.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What a request carries through its life: who asked what, when, under which configuration, and every decision
+//! so far. Steps own it and hand it on.
+
+use crate::state::{Core, Snapshot};
+use http::{HeaderMap, Method, Uri, Version};
+use samovar_origin::Client;
+use samovar_policy::{Now, RequestFacts};
+use samovar_reason::Hot;
+use samovar_rules::{Rule, Site, TargetId};
+use samovar_trace::Fact;
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What is known of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The peer; `None` on a unix socket.
+    pub peer: Option<SocketAddr>,
+    /// Our end.
+    pub local: Option<SocketAddr>,
+    /// Which listener it came in by, as the hot tier knows it.
+    pub listener: u32,
+    /// The port of that listener; 0 for a unix socket.
+    pub port: u16,
+    /// The peer in text, for logs.
+    pub text: Rc<str>,
+}
+
+impl Connection {
+    /// True for loopback addresses and unix sockets: those who may see error detail by default.
+    pub fn is_local(&self) -> bool {
+        self.peer.is_none_or(|p| p.ip().to_canonical().is_loopback())
+    }
+
+    /// The peer's address without a port.
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.peer.map(|p| p.ip().to_canonical())
+    }
+}
+
+/// A request's head and history.
+pub struct Exchange {
+    /// The core it runs on.
+    pub core: Rc<Core>,
+    /// The configuration it is answered under, from arrival to end.
+    pub snapshot: Arc<Snapshot>,
+    /// The connection.
+    pub conn: Rc<Connection>,
+    /// Method.
+    pub method: Method,
+    /// Target as it came.
+    pub uri: Uri,
+    /// Protocol version.
+    pub version: Version,
+    /// Fields as they came.
+    pub headers: HeaderMap,
+    /// Whether a body follows.
+    pub has_body: bool,
+    /// When the head was complete.
+    pub at: Now,
+    /// The same, monotonic µs.
+    pub at_us: u64,
+    /// Its id.
+    pub id: u64,
+    /// Why the hot tier stood aside.
+    pub not_hot: Option<Hot>,
+    /// Who asked, after trusted proxies were believed.
+    pub client: Client,
+    /// Every decision so far.
+    pub facts: Vec<Fact>,
+    /// Decisions that fall after the head was sent: a fill that could not be stored after all.
+    pub late: Rc<RefCell<Vec<Fact>>>,
+}
+
+impl Exchange {
+    /// Remembers a decision.
+    pub fn note(&mut self, fact: Fact) {
+        self.facts.push(fact);
+    }
+
+    /// What policy must know of it.
+    pub fn facts_for<'a>(&'a self, route: &Route) -> RequestFacts<'a> {
+        RequestFacts {
+            method: &self.method,
+            headers: &self.headers,
+            relevant_cookies: route.relevant_cookies,
+            has_query: route.query.is_some(),
+            any_cookies: self.headers.contains_key(http::header::COOKIE),
+        }
+    }
+
+    /// `HTTP/1.1` or `HTTP/1.0`.
+    pub fn version_text(&self) -> &'static str {
+        if self.version == Version::HTTP_10 { "HTTP/1.0" } else { "HTTP/1.1" }
+    }
+}
+
+/// Where a request goes, owned: the rules' answer, freed from the configuration it was read from.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Position of the site.
+    pub site: usize,
+    /// Position of the rule; `None` for the site's own policy.
+    pub rule: Option<usize>,
+    /// Where it goes by its extension alone.
+    pub target: TargetId,
+    /// Canonical host.
+    pub host: String,
+    /// Normalised path.
+    pub path: String,
+    /// Query as it came.
+    pub query: Option<String>,
+    /// The key.
+    pub key: Arc<str>,
+    /// It carries cookies that may matter.
+    pub relevant_cookies: bool,
+}
+
+impl Route {
+    /// The site, in the snapshot it was routed by.
+    pub fn site_in<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Site> {
+        snapshot.settings.sites.sites.get(self.site)
+    }
+
+    /// The rule in force.
+    pub fn rule_in<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Rule> {
+        let site = self.site_in(snapshot)?;
+        match self.rule {
+            Some(at) => site.rules.get(at),
+            None => Some(&site.otherwise),
+        }
+    }
+}

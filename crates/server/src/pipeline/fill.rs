@@ -1,0 +1,482 @@
+//! A fetch for the cache. It is a task of its own and belongs to the cache, not to the request that began it:
+//! it goes on when its client leaves, if anyone waits or the rest is worth having.
+
+use super::attempt::{self, Got, Problem, Question};
+use super::exchange::{Exchange, Route};
+use super::look::{growing_source, serve, ttl_s};
+use super::pass;
+use super::reply::{Reply, ReplyBody};
+use super::respond::Ready;
+use super::route::wishes_for;
+use crate::clock;
+use crate::state::Shared;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http_body_util::BodyExt;
+use samovar_cache::{Decided, Entry, EntryHead, FillFailure, Sink, State, Ticket};
+use samovar_origin::{Answer, AnswerBody};
+use samovar_policy::{
+    CacheStatus, Exchange as Times, RequestFacts, ReuseDecision, VaryFields, VaryValues, Verdict, Wishes,
+};
+use samovar_reason::{Explain, Lookup, Store, Upstream};
+use samovar_trace::{Fact, Tier};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// How long it is remembered that a key's answers cannot be stored, ms.
+const NOT_STORABLE_MS: u64 = 10_000;
+
+/// A fill that nobody reads any more goes on if no more than this is left of it, bytes.
+const WORTH_FETCHING_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What a fill needs to outlive its request.
+struct Job {
+    shared: Arc<Shared>,
+    question: Question,
+    any_cookies: bool,
+    base: Option<(Arc<Entry>, ReuseDecision)>,
+    late: Rc<RefCell<Vec<Fact>>>,
+}
+
+/// What the request that began a fill is told when the head has decided.
+struct Told {
+    facts: Vec<Fact>,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    /// Look at the fill: it streams, was confirmed, or may be served stale.
+    Shared {
+        /// `Set-Cookie` of the answer, which is not stored.
+        own_fields: Vec<(HeaderName, HeaderValue)>,
+        store: Store,
+    },
+    /// The answer is this request's alone.
+    Alone(Box<Got>),
+    /// A 304 confirmed the entry, but the answer is not to be kept: this request's alone.
+    Confirmed(Arc<Entry>, Box<HeaderMap>),
+    /// The origin failed.
+    Failed(Box<Problem>),
+}
+
+/// Fetches for a request, and for all who join.
+pub async fn fetch(
+    mut x: Box<Exchange>,
+    route: Route,
+    ticket: Ticket,
+    why: Lookup,
+    base: Option<(Arc<Entry>, ReuseDecision)>,
+) -> Ready {
+    let joined = ticket.join();
+    let (tell, told) = oneshot::channel();
+    let job = job(&x, &route, base.clone());
+    tokio::task::spawn_local(run(job, ticket, tell));
+    let Ok(told) = told.await else {
+        // The fill's task was stopped with the server.
+        let failure = FillFailure { reason: Upstream::Reset, detail: "the server is stopping".into() };
+        return Problem::of_fill(&failure).into_ready(x, Some(route));
+    };
+    x.facts.extend(told.facts);
+    match told.outcome {
+        Outcome::Failed(problem) => problem.into_ready(x, Some(route)),
+        Outcome::Alone(got) => {
+            let reply = pass::alone(*got, "miss", why);
+            Ready::new(x, Some(route), reply)
+        }
+        Outcome::Confirmed(entry, headers) => {
+            let mut reply = confirmed(&entry, x.at.mono_ms);
+            reply.headers = *headers;
+            Ready::new(x, Some(route), reply)
+        }
+        Outcome::Shared { own_fields, store } => match joined.decided().await {
+            Decided::Stream(entry) => match growing_source(&entry) {
+                Some(source) => {
+                    let reply = filled(&entry, source, why, store, own_fields);
+                    Ready::new(x, Some(route), reply)
+                }
+                None => {
+                    let failure =
+                        FillFailure { reason: Upstream::ClientGone, detail: "the body is gone".into() };
+                    Problem::of_fill(&failure).into_ready(x, Some(route))
+                }
+            },
+            Decided::Refreshed(entry) => {
+                let reply = confirmed(&entry, clock::now().mono_ms);
+                Ready::new(x, Some(route), reply)
+            }
+            Decided::Stale(entry) => {
+                let mut decision = base.map_or(STALE, |(_, d)| d);
+                decision.reason = Lookup::StaleIfError;
+                x.note(Fact::Lookup(decision.reason, Some(decision.age_ms as i64), Some(decision.ttl_ms)));
+                serve(x, route, entry, &decision)
+            }
+            Decided::NotStorable(_) | Decided::Failed(_) => {
+                let failure =
+                    FillFailure { reason: Upstream::Reset, detail: "the fetch was given up".into() };
+                Problem::of_fill(&failure).into_ready(x, Some(route))
+            }
+        },
+    }
+}
+
+const STALE: ReuseDecision =
+    ReuseDecision { verdict: Verdict::Serve, reason: Lookup::StaleIfError, age_ms: 0, ttl_ms: -1 };
+
+/// Refreshes a stale entry while it is being served.
+pub fn refresh_beside(x: &Exchange, route: &Route, ticket: Ticket, entry: Arc<Entry>) {
+    let decision = ReuseDecision { verdict: Verdict::Revalidate { stale_if_error: true }, ..STALE };
+    let mut job = job(x, route, Some((entry, decision)));
+    // Nobody's record waits for what this fill finds late.
+    job.late = Rc::default();
+    job.question.method = Method::GET;
+    let (tell, _nobody) = oneshot::channel();
+    tokio::task::spawn_local(run(job, ticket, tell));
+}
+
+fn job(x: &Exchange, route: &Route, base: Option<(Arc<Entry>, ReuseDecision)>) -> Job {
+    Job {
+        shared: Arc::clone(&x.core.shared),
+        any_cookies: x.headers.contains_key(header::COOKIE),
+        question: Question::of(x, route).whole(),
+        base,
+        late: Rc::clone(&x.late),
+    }
+}
+
+async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
+    let requested = clock::now();
+    let mut question = job.question.clone();
+    if let Some((base, _)) = &job.base {
+        for (name, value) in samovar_policy::conditional_fields(&base.head.headers) {
+            question.headers.insert(name, value);
+        }
+    }
+    let result = attempt::attempt(question, None, None).await;
+    let times = Times { requested, answered: clock::now() };
+    match result {
+        Ok(got) => on_head(job, ticket, tell, got, times).await,
+        Err(problem) => on_failure(&job, ticket, tell, problem),
+    }
+}
+
+/// The origin gave no answer: a stale entry if one may be used, the failure for everyone else.
+fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>, problem: Box<Problem>) {
+    if let Some(base) = usable_stale(job) {
+        ticket.stale(base);
+        let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Bypassed };
+        let _gone = tell.send(Told { facts: vec![problem.fact], outcome });
+        return;
+    }
+    // A "no" of our own files is not a failure that others should share: each finds out for itself, quickly.
+    match &problem.fact {
+        Fact::Files(..) => ticket.not_storable(Store::Bypassed, 0),
+        _ => ticket.fail(problem.failure.clone()),
+    }
+    let _gone = tell.send(Told { facts: Vec::new(), outcome: Outcome::Failed(problem) });
+}
+
+fn usable_stale(job: &Job) -> Option<Arc<Entry>> {
+    let (base, decision) = job.base.as_ref()?;
+    let allowed = matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true });
+    (allowed && base.state() != State::Dead).then(|| Arc::clone(base))
+}
+
+async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Got, times: Times) {
+    let mut facts = vec![pass::attempt_fact(&got)];
+    if let Some((base, _)) = &job.base {
+        let confirmed = got.answer.status == StatusCode::NOT_MODIFIED
+            && samovar_policy::confirms(&base.head.headers, &got.answer.headers)
+            || same_file(base, &got);
+        if confirmed {
+            return on_confirmed(&job, ticket, tell, facts, Arc::clone(base), &got, times);
+        }
+        // RFC 5861 §4: an error of the origin may be answered by what it said before.
+        if got.answer.status.is_server_error()
+            && let Some(stale) = usable_stale(&job)
+        {
+            ticket.stale(stale);
+            let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Bypassed };
+            let _gone = tell.send(Told { facts, outcome });
+            return;
+        }
+    }
+    let snapshot = Arc::clone(&job.question.snapshot);
+    let wishes = wishes_for(&snapshot, &job.question.route);
+    drop_fields(&mut got.answer, &wishes);
+    let announced = attempt::announced(&got.answer.body);
+    let decision = judge(&job, &ticket, &got.answer, &wishes, times, announced);
+    facts.extend((!decision.overridden.is_empty()).then(|| Fact::Overridden(decision.overridden.clone())));
+    facts.push(Fact::Store(decision.reason));
+    let Some(freshness) = decision.freshness else {
+        let until_ms =
+            if is_of_the_key(decision.reason) { times.answered.mono_ms + NOT_STORABLE_MS } else { 0 };
+        ticket.not_storable(decision.reason, until_ms);
+        let _gone = tell.send(Told { facts, outcome: Outcome::Alone(Box::new(got)) });
+        return;
+    };
+    facts.push(Fact::Lifetime(freshness.source, freshness.lifetime_ms));
+    let head = EntryHead {
+        status: got.answer.status,
+        headers: dated(samovar_policy::stored_fields(&got.answer.headers, &wishes), times.answered.wall_ms),
+        freshness,
+        vary: vary_of(&job, &got.answer.headers),
+        tags: std::mem::take(&mut got.tags),
+        reason: decision.reason,
+        rule: mark(&job),
+        epoch: snapshot.epoch,
+    };
+    let own_fields = set_cookies(&got.answer.headers);
+    let max_bytes = wishes.max_bytes;
+    let min_bytes = wishes.min_bytes;
+    let sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
+    // Whoever began it reads along from its first byte: the answer is told before a byte is taken in.
+    let outcome = Outcome::Shared { own_fields, store: decision.reason };
+    let told = tell.send(Told { facts, outcome }).is_ok();
+    if told {
+        // Lets the request begin to read, so that "nobody reads" cannot be true by accident of order.
+        tokio::task::yield_now().await;
+    }
+    if let Some(reason) = pump(sink, got.answer.body, min_bytes, announced).await {
+        job.late.borrow_mut().push(Fact::Store(reason));
+    }
+}
+
+/// What is stored without a `Date` gets the moment it came (RFC 9110 §6.6.1), or every later answer would be
+/// dated anew.
+fn dated(mut headers: HeaderMap, wall_ms: u64) -> HeaderMap {
+    if !headers.contains_key(header::DATE) {
+        let moment = std::time::UNIX_EPOCH + std::time::Duration::from_millis(wall_ms);
+        if let Ok(value) = HeaderValue::try_from(httpdate::fmt_http_date(moment)) {
+            headers.insert(header::DATE, value);
+        }
+    }
+    headers
+}
+
+fn drop_fields(answer: &mut Answer, wishes: &Wishes) {
+    for name in &wishes.drop_fields {
+        answer.headers.remove(name);
+    }
+}
+
+fn judge(
+    job: &Job,
+    ticket: &Ticket,
+    answer: &Answer,
+    wishes: &Wishes,
+    times: Times,
+    announced: Option<u64>,
+) -> samovar_policy::StoreDecision {
+    let refused = |reason| samovar_policy::StoreDecision { freshness: None, reason, overridden: Vec::new() };
+    if let Some(reason) = ticket.refuses() {
+        return refused(reason);
+    }
+    if job.shared.epoch() != job.question.snapshot.epoch {
+        return refused(Store::ConfigChanged);
+    }
+    let facts = request_facts(job);
+    let decision = samovar_policy::storable(&facts, answer.status, &answer.headers, wishes, times, announced);
+    let too_large = announced.is_some_and(|b| b > job.shared.cache.body_max_bytes());
+    if decision.freshness.is_some() && too_large {
+        return refused(Store::BudgetTooSmall);
+    }
+    decision
+}
+
+fn request_facts(job: &Job) -> RequestFacts<'_> {
+    RequestFacts {
+        method: &Method::GET,
+        headers: &job.question.headers,
+        relevant_cookies: job.question.route.relevant_cookies,
+        has_query: job.question.route.query.is_some(),
+        any_cookies: job.any_cookies,
+    }
+}
+
+/// Whether a refusal says something of the key, so that it is worth remembering, or of this request alone.
+fn is_of_the_key(reason: Store) -> bool {
+    !matches!(
+        reason,
+        Store::RequestCookie
+            | Store::RequestAuthorization
+            | Store::RequestNoStore
+            | Store::AdmitAfter
+            | Store::PurgedInFlight
+            | Store::ConfigChanged
+    )
+}
+
+/// Our own files know without a transfer that nothing changed: the validator is the same.
+fn same_file(base: &Entry, got: &Got) -> bool {
+    let tag = got.answer.headers.get(header::ETAG);
+    got.ours
+        && got.answer.status == StatusCode::OK
+        && tag.is_some()
+        && tag == base.head.headers.get(header::ETAG)
+}
+
+fn on_confirmed(
+    job: &Job,
+    ticket: Ticket,
+    tell: oneshot::Sender<Told>,
+    mut facts: Vec<Fact>,
+    base: Arc<Entry>,
+    got: &Got,
+    times: Times,
+) {
+    let snapshot = Arc::clone(&job.question.snapshot);
+    let wishes = wishes_for(&snapshot, &job.question.route);
+    let headers = samovar_policy::merge_304(&base.head.headers, &got.answer.headers);
+    let merged =
+        Answer { status: base.head.status, headers, body: AnswerBody::Empty, timing: got.answer.timing };
+    let decision = judge(job, &ticket, &merged, &wishes, times, base.body.len_bytes());
+    facts.push(Fact::Lookup(Lookup::Revalidated, None, None));
+    let Some(freshness) = decision.freshness else {
+        facts.push(Fact::Store(decision.reason));
+        ticket.not_storable(decision.reason, 0);
+        let outcome = Outcome::Confirmed(base, Box::new(merged.headers));
+        let _gone = tell.send(Told { facts, outcome });
+        return;
+    };
+    let mut tags = base.head.tags.clone();
+    if !got.tags.is_empty() {
+        tags.clone_from(&got.tags);
+    }
+    let head = EntryHead {
+        status: base.head.status,
+        headers: dated(samovar_policy::stored_fields(&merged.headers, &wishes), times.answered.wall_ms),
+        freshness,
+        vary: base.head.vary.clone(),
+        tags,
+        reason: Store::Refreshed,
+        rule: mark(job),
+        epoch: snapshot.epoch,
+    };
+    let (_, stored) = ticket.refresh(&base, head, times.answered.mono_ms);
+    facts.push(Fact::Store(stored.err().unwrap_or(Store::Refreshed)));
+    facts.push(Fact::Lifetime(freshness.source, freshness.lifetime_ms));
+    let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Refreshed };
+    let _gone = tell.send(Told { facts, outcome });
+}
+
+fn mark(job: &Job) -> Arc<str> {
+    let route = &job.question.route;
+    job.question.snapshot.mark(route.site, route.rule).cloned().unwrap_or_else(|| Arc::from(""))
+}
+
+fn vary_of(job: &Job, answer: &HeaderMap) -> VaryValues {
+    let VaryFields::Fields(names) = samovar_policy::vary_fields(answer) else { return VaryValues::new() };
+    let rule = job.question.route.rule_in(&job.question.snapshot);
+    let normalise = |name: &HeaderName, headers: &HeaderMap| match rule {
+        Some(rule) => rule.normaliser()(name, headers),
+        None => samovar_policy::combined(name, headers),
+    };
+    samovar_policy::vary_values(&names, &job.question.headers, &normalise)
+}
+
+fn set_cookies(answer: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    answer.get_all(header::SET_COOKIE).iter().map(|v| (header::SET_COOKIE, v.clone())).collect()
+}
+
+/// Takes a body in. `Some` if it could not be stored after all.
+async fn pump(mut sink: Sink, body: AnswerBody, min_bytes: u64, announced: Option<u64>) -> Option<Store> {
+    let mut frames = match body {
+        AnswerBody::Empty => return sink.finish(min_bytes, clock::now().mono_ms).err(),
+        AnswerBody::Bytes(bytes) => {
+            sink.push(bytes);
+            return sink.finish(min_bytes, clock::now().mono_ms).err();
+        }
+        AnswerBody::File { file, offset, len } => samovar_origin::file_stream(file, offset, len),
+        AnswerBody::Stream { frames, .. } => frames,
+    };
+    loop {
+        if !sink.room().await || abandoned(&sink, announced) {
+            let detail = "every client left".into();
+            sink.fail(FillFailure { reason: Upstream::ClientGone, detail });
+            return Some(Store::Abandoned);
+        }
+        match frames.frame().await {
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    sink.push(data);
+                }
+            }
+            Some(Err(failure)) => {
+                sink.fail(FillFailure { reason: failure.reason, detail: failure.detail.into() });
+                return Some(Store::Incomplete);
+            }
+            None => break,
+        }
+    }
+    if announced.is_some_and(|bytes| bytes != sink.arrived_bytes()) {
+        let detail = "the body is not as long as announced".into();
+        sink.fail(FillFailure { reason: Upstream::ShortBody, detail });
+        return Some(Store::Incomplete);
+    }
+    sink.finish(min_bytes, clock::now().mono_ms).err()
+}
+
+/// Nobody reads it, and what is left is more than is worth fetching for nobody.
+fn abandoned(sink: &Sink, announced: Option<u64>) -> bool {
+    if sink.readers() > 0 {
+        return false;
+    }
+    match announced {
+        Some(bytes) => bytes.saturating_sub(sink.arrived_bytes()) > WORTH_FETCHING_BYTES,
+        None => sink.arrived_bytes() > WORTH_FETCHING_BYTES,
+    }
+}
+
+fn filled(
+    entry: &Arc<Entry>,
+    source: super::body::Source,
+    why: Lookup,
+    store: Store,
+    own_fields: Vec<(HeaderName, HeaderValue)>,
+) -> Reply {
+    Reply {
+        status: entry.head.status,
+        headers: entry.head.headers.clone(),
+        body: ReplyBody::Source(source),
+        tier: Tier::Origin,
+        word: "miss",
+        reason: why.code(),
+        // What the origin itself had it from (RFC 9111 §5.1).
+        age_ms: Some(entry.head.freshness.initial_age_ms).filter(|ms| *ms >= 1_000),
+        status_field: CacheStatus {
+            fwd: samovar_policy::fwd_of(why),
+            stored: true,
+            ttl_s: ttl_s(i64::try_from(entry.head.freshness.lifetime_ms).unwrap_or(i64::MAX)),
+            detail: Some(store.code()),
+            ..CacheStatus::default()
+        },
+        selectable: entry.head.status == StatusCode::OK,
+        own_fields,
+    }
+}
+
+/// An answer out of an entry that the origin has just confirmed.
+fn confirmed(entry: &Arc<Entry>, now_ms: u64) -> Reply {
+    let now = samovar_policy::Now { mono_ms: now_ms, wall_ms: 0 };
+    let ttl_ms = samovar_policy::ttl_ms(&entry.head.freshness, now);
+    Reply {
+        status: entry.head.status,
+        headers: entry.head.headers.clone(),
+        body: ReplyBody::Entry(Arc::clone(entry)),
+        tier: Tier::Memory,
+        word: "revalidated",
+        reason: Lookup::Revalidated.code(),
+        age_ms: Some(samovar_policy::age_ms(&entry.head.freshness, now)),
+        status_field: CacheStatus {
+            fwd: Some("stale"),
+            fwd_status: Some(304),
+            stored: true,
+            ttl_s: ttl_s(ttl_ms),
+            detail: Some(Lookup::Revalidated.code()),
+            ..CacheStatus::default()
+        },
+        selectable: entry.head.status == StatusCode::OK,
+        own_fields: Vec::new(),
+    }
+}

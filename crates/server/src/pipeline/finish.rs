@@ -1,0 +1,180 @@
+//! Done: the record is closed, counted, kept and logged.
+
+use super::exchange::{Exchange, Route};
+use crate::clock;
+use crate::config::LogFormat;
+use crate::state::Core;
+use http::{HeaderMap, StatusCode, header};
+use samovar_cache::Entry;
+use samovar_hot::HotHit;
+use samovar_reason::{Explain, Lookup};
+use samovar_trace::{Fact, Record, Tier};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Where an answer came from, for the record.
+pub struct Came {
+    /// Status sent.
+    pub status: StatusCode,
+    /// Where from.
+    pub tier: Tier,
+    /// One word for logs.
+    pub word: &'static str,
+    /// The code of the reason that decided.
+    pub reason: &'static str,
+}
+
+/// Closes a request's record when it is dropped: with the last byte of the body, or when the client left.
+pub struct Finish {
+    x: Option<Box<Exchange>>,
+    route: Option<Route>,
+    came: Came,
+    first_byte_us: u64,
+    sent_bytes: u64,
+    cut: bool,
+}
+
+impl Finish {
+    /// The head is ready.
+    pub fn new(x: Box<Exchange>, route: Option<Route>, came: Came) -> Finish {
+        let first_byte_us = clock::mono_us().saturating_sub(x.at_us);
+        Finish { x: Some(x), route, came, first_byte_us, sent_bytes: 0, cut: false }
+    }
+
+    /// Bytes went out.
+    pub fn sent(&mut self, bytes: u64) {
+        self.sent_bytes += bytes;
+    }
+
+    /// The body broke off.
+    pub fn cut(&mut self) {
+        self.cut = true;
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        let Some(x) = self.x.take() else { return };
+        let core = std::rc::Rc::clone(&x.core);
+        core.counters.answered(
+            self.came.word,
+            self.came.status.as_u16(),
+            self.sent_bytes,
+            self.first_byte_us,
+        );
+        if self.cut {
+            core.counters.cut.add(1);
+        }
+        let format = x.snapshot.settings.log.format;
+        let record = record(*x, self.route.take(), &self.came, self.first_byte_us, self.sent_bytes);
+        log(&core, &record, format);
+        core.shared.keep(core.index, Arc::new(record));
+    }
+}
+
+fn record(x: Exchange, route: Option<Route>, came: &Came, first_byte_us: u64, body_bytes: u64) -> Record {
+    let url = match &route {
+        Some(route) => {
+            let query = route.query.as_ref().map(|q| format!("?{q}")).unwrap_or_default();
+            format!("{}://{}{}{query}", x.client.scheme, route.host, route.path)
+        }
+        None => format!("{}://{}{}", x.client.scheme, x.asked_host(), x.uri),
+    };
+    let version = x.version_text();
+    let mut facts = x.facts;
+    facts.append(&mut x.late.borrow_mut());
+    let field = |name| text_of(&x.headers, &name);
+    Record {
+        id: x.id,
+        at_wall_ms: x.at.wall_ms,
+        client: x.client.remote.map_or_else(|| x.conn.text.to_string(), |a| a.ip().to_string()),
+        method: x.method.to_string(),
+        url: samovar_trace::redact_url(&url),
+        version,
+        status: came.status.as_u16(),
+        body_bytes,
+        tier: came.tier,
+        cache: came.word,
+        reason: came.reason,
+        first_byte_us,
+        total_us: clock::mono_us().saturating_sub(x.at_us),
+        referer: field(header::REFERER),
+        user_agent: field(header::USER_AGENT),
+        // A hit's request says nothing that its key does not; for the rest every field may have mattered.
+        request_fields: if came.tier == Tier::Memory { Vec::new() } else { fields(&x.headers) },
+        facts,
+    }
+}
+
+fn text_of(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
+    headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned())
+}
+
+fn fields(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(n, v)| {
+            (n.to_string(), samovar_trace::redact(n.as_str(), &String::from_utf8_lossy(v.as_bytes())))
+        })
+        .collect()
+}
+
+fn log(core: &Core, record: &Record, format: LogFormat) {
+    if !core.shared.access_log.is_on() {
+        return;
+    }
+    core.shared.access_log.line(core.index, |out| line(record, format, out));
+}
+
+/// One line of the access log.
+pub fn line(record: &Record, format: LogFormat, out: &mut Vec<u8>) {
+    match format {
+        LogFormat::Combined => samovar_trace::combined(record, out),
+        LogFormat::Json => samovar_trace::json_line(record, out),
+    }
+}
+
+/// One hot answer in this many is kept as a record; all are counted, and logged if there is a log.
+const HOT_SAMPLE: u64 = 64;
+
+/// Counts a hot answer, logs it, and keeps a record of some.
+pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
+    let counters = &core.counters;
+    counters.hot.add(1);
+    counters.hot_bytes.add(hit.prepared.body_bytes());
+    let logged = core.shared.access_log.is_on();
+    if !logged && counters.hot.get() % HOT_SAMPLE != 1 {
+        return;
+    }
+    if let Some(entry) = hit.prepared.info().downcast_ref::<Entry>() {
+        entry.add_hits(if logged { 1 } else { HOT_SAMPLE });
+    }
+    let key = hit.prepared.key();
+    let text = |value: Option<&[u8]>| value.map(|v| String::from_utf8_lossy(v).into_owned());
+    let took_us = clock::mono_us().saturating_sub(hit.now_ns / 1_000);
+    let record = Record {
+        id: core.shared.next_id(),
+        at_wall_ms: clock::wall_ms(),
+        client: peer.map_or_else(|| "unix:".to_string(), |a| a.ip().to_canonical().to_string()),
+        method: "GET".to_string(),
+        url: samovar_trace::redact_url(key.split('\n').next().unwrap_or(key)),
+        version: "HTTP/1.1",
+        status: hit.prepared.status().as_u16(),
+        body_bytes: hit.prepared.body_bytes(),
+        tier: Tier::Hot,
+        cache: "hot",
+        reason: Lookup::FreshHot.code(),
+        first_byte_us: took_us,
+        total_us: took_us,
+        referer: text(hit.head.referer()),
+        user_agent: text(hit.head.user_agent()),
+        facts: vec![Fact::Key(key.to_string()), Fact::Lookup(Lookup::FreshHot, None, None)],
+        request_fields: Vec::new(),
+    };
+    if logged {
+        log(core, &record, core.shared.snapshot().settings.log.format);
+    }
+    if counters.hot.get() % HOT_SAMPLE == 1 {
+        core.shared.keep(core.index, Arc::new(record));
+    }
+}

@@ -1,0 +1,362 @@
+//! Looked: the cache was asked, and it is known what follows.
+
+use super::arrive::RequestBody;
+use super::exchange::{Exchange, Route};
+use super::reply::{Reply, ReplyBody};
+use super::respond::Ready;
+use super::route::{Routed, wishes_for};
+use super::{attempt, fill, pass, promote};
+use crate::state::Snapshot;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use samovar_cache::{Ask, Body as Stored, Decided, Entry, Joined, Step, Ticket};
+use samovar_policy::{CacheStatus, RequestFacts, ReuseDecision, VaryValues, Verdict, Wishes};
+use samovar_reason::{Explain, Lookup, Store};
+use samovar_trace::{Fact, Tier};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The third step.
+pub struct Looked {
+    x: Box<Exchange>,
+    route: Route,
+    body: Option<RequestBody>,
+    body_bytes: Option<u64>,
+    next: Next,
+}
+
+/// What follows.
+enum Next {
+    /// Serve this entry; refresh it beside if there is a ticket.
+    Serve(Arc<Entry>, ReuseDecision, Option<Ticket>),
+    /// Wait for a fill.
+    Join(Joined),
+    /// Fetch, with the entry that may be confirmed.
+    Fetch(Ticket, Lookup, Option<(Arc<Entry>, ReuseDecision)>),
+    /// Ask the origin past the cache.
+    Pass(Lookup),
+}
+
+/// How long a request waits for the head of a fetch it has joined; then it goes alone.
+const JOIN_MAX: Duration = Duration::from_secs(65);
+
+/// A request whose fill turned out to vary otherwise asks again this often, then it goes alone.
+const ASK_AGAIN_MAX: usize = 3;
+
+/// Asks the cache.
+pub(super) fn look(routed: Routed) -> Looked {
+    let Routed { mut x, route, body, body_bytes } = routed;
+    let next = ask(&mut x, &route, false);
+    Looked { x, route, body, body_bytes, next }
+}
+
+fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
+    let snapshot = Arc::clone(&x.snapshot);
+    let wishes = wishes_for(&snapshot, route);
+    if x.has_body {
+        return Next::Pass(note_pass(x, Lookup::RequestBody));
+    }
+    if x.headers.contains_key(header::UPGRADE) {
+        return Next::Pass(note_pass(x, Lookup::RequestUpgrade));
+    }
+    if let Err(reason) = samovar_policy::may_look(&x.facts_for(route), &wishes) {
+        return Next::Pass(note_pass(x, reason));
+    }
+    // Such a request's answer may be storable or not for it alone: it neither waits nor makes others wait.
+    let personal = route.relevant_cookies || x.headers.contains_key(header::AUTHORIZATION);
+    let facts = x.facts_for(route);
+    let step = with_ask(&snapshot, route, &facts, &wishes, x.at, alone || personal, |ask| {
+        // Only a GET may fill; a HEAD, a range, or a request that wants nothing fetched uses what is there.
+        if x.method == Method::GET
+            && !x.headers.contains_key(header::RANGE)
+            && !samovar_policy::only_if_cached(&facts)
+        {
+            return x.core.shared.cache.begin(ask);
+        }
+        match x.core.shared.cache.peek(ask) {
+            (Some((entry, decision)), ..) if decision.verdict == Verdict::Serve => {
+                Step::Serve(entry, decision)
+            }
+            (Some((_, decision)), ..) => Step::Pass(decision),
+            (None, reason, _) => {
+                Step::Pass(ReuseDecision { verdict: Verdict::Pass, reason, age_ms: 0, ttl_ms: 0 })
+            }
+        }
+    });
+    match step {
+        Step::Serve(entry, decision) => {
+            note_lookup(x, &decision);
+            Next::Serve(entry, decision, None)
+        }
+        Step::ServeAndRefresh(entry, decision, ticket) => {
+            note_lookup(x, &decision);
+            Next::Serve(entry, decision, ticket)
+        }
+        Step::Join(joined) => Next::Join(joined),
+        Step::Fetch(ticket, reason, base) => {
+            x.note(Fact::Lookup(
+                reason,
+                base.as_ref().map(|b| b.1.age_ms as i64),
+                base.as_ref().map(|b| b.1.ttl_ms),
+            ));
+            Next::Fetch(ticket, reason, base)
+        }
+        Step::Pass(decision) => {
+            let reason = match decision.reason {
+                Lookup::NoEntry | Lookup::VaryMiss | Lookup::Expired
+                    if x.headers.contains_key(header::RANGE) =>
+                {
+                    Lookup::RequestRange
+                }
+                reason => reason,
+            };
+            Next::Pass(note_pass(x, reason))
+        }
+    }
+}
+
+fn note_pass(x: &mut Exchange, reason: Lookup) -> Lookup {
+    x.note(Fact::Lookup(reason, None, None));
+    reason
+}
+
+fn note_lookup(x: &mut Exchange, decision: &ReuseDecision) {
+    x.note(Fact::Lookup(decision.reason, Some(decision.age_ms as i64), Some(decision.ttl_ms)));
+}
+
+/// Builds the question for the cache out of the pure rooms' answers; `explain` asks the same.
+pub(crate) fn with_ask<T>(
+    snapshot: &Snapshot,
+    route: &Route,
+    facts: &RequestFacts<'_>,
+    wishes: &Wishes,
+    now: samovar_policy::Now,
+    alone: bool,
+    then: impl FnOnce(&Ask<'_>) -> T,
+) -> T {
+    let rule = route.rule_in(snapshot);
+    let normalise = |name: &http::HeaderName, headers: &HeaderMap| -> Option<HeaderValue> {
+        match rule {
+            Some(rule) => rule.normaliser()(name, headers),
+            None => samovar_policy::combined(name, headers),
+        }
+    };
+    let matches = |values: &VaryValues| samovar_policy::vary_matches(values, facts.headers, &normalise);
+    let vary_of = |values: &VaryValues| -> VaryValues {
+        values.iter().map(|(name, _)| (name.clone(), normalise(name, facts.headers))).collect()
+    };
+    let judge = |entry: &Entry| judge(entry, snapshot, route, facts, wishes, now);
+    then(&Ask {
+        key: &route.key,
+        now_ms: now.mono_ms,
+        matches: &matches,
+        vary_of: &vary_of,
+        judge: &judge,
+        admit_after: rule.map_or(0, |r| r.admit_after),
+        admit_period_ms: rule.map_or(0, |r| r.admit_period_ms),
+        alone,
+    })
+}
+
+/// Policy's word on an entry, and ours: one stored under a rule that has changed since must be asked for anew.
+pub fn judge(
+    entry: &Entry,
+    snapshot: &Snapshot,
+    route: &Route,
+    facts: &RequestFacts<'_>,
+    wishes: &Wishes,
+    now: samovar_policy::Now,
+) -> ReuseDecision {
+    let mut decision = samovar_policy::reuse(&entry.head.freshness, facts, wishes, now);
+    let same_rule = snapshot.mark(route.site, route.rule).is_some_and(|mark| *mark == entry.head.rule);
+    if !same_rule && decision.verdict != Verdict::Pass {
+        decision.verdict = Verdict::Revalidate { stale_if_error: false };
+        decision.reason = Lookup::RuleChanged;
+    }
+    decision
+}
+
+impl Looked {
+    /// The fourth step: an answer is there, its body perhaps still growing.
+    pub(super) async fn fetch(self) -> Ready {
+        let Looked { mut x, mut route, body, body_bytes, mut next } = self;
+        let mut asked_again = 0;
+        loop {
+            match next {
+                Next::Serve(entry, decision, ticket) => {
+                    if let Some(ticket) = ticket {
+                        fill::refresh_beside(&x, &route, ticket, Arc::clone(&entry));
+                    }
+                    return serve(x, route, entry, &decision);
+                }
+                Next::Pass(_) if samovar_policy::only_if_cached(&x.facts_for(&route)) => {
+                    return only_if_cached(x, route);
+                }
+                Next::Pass(reason) => return pass::pass(x, route, body, body_bytes, reason).await,
+                Next::Fetch(ticket, reason, base) => {
+                    return fill::fetch(x, route, ticket, reason, base).await;
+                }
+                Next::Join(joined) => {
+                    let decided = tokio::time::timeout(JOIN_MAX, joined.decided()).await;
+                    drop(joined);
+                    let alone = match decided {
+                        Ok(decided) => match joined_answer(x, route, decided) {
+                            Ok(ready) => return ready,
+                            Err((again, its_route, alone)) => {
+                                (x, route) = (again, its_route);
+                                alone
+                            }
+                        },
+                        Err(_) => {
+                            x.note(Fact::Lookup(Lookup::WaitedTooLong, None, None));
+                            true
+                        }
+                    };
+                    asked_again += 1;
+                    next = ask(&mut x, &route, alone || asked_again > ASK_AGAIN_MAX);
+                }
+            }
+        }
+    }
+}
+
+/// What a fill came to, for one that joined it. `Err` to ask again: it varies otherwise, or goes alone.
+fn joined_answer(
+    mut x: Box<Exchange>,
+    route: Route,
+    decided: Decided,
+) -> Result<Ready, (Box<Exchange>, Route, bool)> {
+    match decided {
+        Decided::Stream(entry) => {
+            let snapshot = Arc::clone(&x.snapshot);
+            let wishes = wishes_for(&snapshot, &route);
+            let facts = x.facts_for(&route);
+            let (fits, decision) = with_ask(&snapshot, &route, &facts, &wishes, x.at, false, |ask| {
+                ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
+            });
+            if !fits {
+                return Err((x, route, false));
+            }
+            if decision.verdict == Verdict::Pass {
+                return Err((x, route, true));
+            }
+            let Some(source) = growing_source(&entry) else { return Err((x, route, true)) };
+            entry.meter(x.at.mono_ms, hot_period(&x, &route));
+            x.note(Fact::Lookup(Lookup::Joined, Some(decision.age_ms as i64), Some(decision.ttl_ms)));
+            let reply = joined_reply(&entry, &decision, source);
+            Ok(Ready::new(x, Some(route), reply))
+        }
+        Decided::Refreshed(entry) | Decided::Stale(entry) => {
+            let snapshot = Arc::clone(&x.snapshot);
+            let wishes = wishes_for(&snapshot, &route);
+            let facts = x.facts_for(&route);
+            let (fits, mut decision) = with_ask(&snapshot, &route, &facts, &wishes, x.at, false, |ask| {
+                ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
+            });
+            if !fits || decision.verdict == Verdict::Pass {
+                return Err((x, route, true));
+            }
+            // Whoever waited gets what the fill came to, though time went by meanwhile.
+            decision.reason = if decision.ttl_ms >= 0 { Lookup::Joined } else { Lookup::StaleIfError };
+            note_lookup(&mut x, &decision);
+            Ok(serve(x, route, entry, &decision))
+        }
+        Decided::NotStorable(reason) => {
+            x.note(Fact::Store(reason));
+            Err((x, route, true))
+        }
+        Decided::Failed(failure) => {
+            x.note(Fact::Lookup(Lookup::FillDied, None, None));
+            let problem = attempt::Problem::of_fill(&failure);
+            Ok(problem.into_ready(x, Some(route)))
+        }
+    }
+}
+
+pub(super) fn growing_source(entry: &Arc<Entry>) -> Option<super::body::Source> {
+    match &entry.body {
+        Stored::Growing(growing) => growing.read().map(super::body::Source::Growing),
+        _ => None,
+    }
+}
+
+fn joined_reply(entry: &Arc<Entry>, decision: &ReuseDecision, source: super::body::Source) -> Reply {
+    Reply {
+        status: entry.head.status,
+        headers: entry.head.headers.clone(),
+        body: ReplyBody::Source(source),
+        tier: Tier::Origin,
+        word: "joined",
+        reason: Lookup::Joined.code(),
+        age_ms: Some(decision.age_ms),
+        status_field: CacheStatus {
+            fwd: Some("uri-miss"),
+            collapsed: true,
+            ttl_s: ttl_s(decision.ttl_ms),
+            detail: Some(Lookup::Joined.code()),
+            ..CacheStatus::default()
+        },
+        selectable: entry.head.status == StatusCode::OK,
+        own_fields: Vec::new(),
+    }
+}
+
+/// Remaining freshness in whole seconds; none for "until changed".
+pub(super) fn ttl_s(ttl_ms: i64) -> Option<i64> {
+    (ttl_ms != i64::MAX).then_some(ttl_ms.div_euclid(1_000))
+}
+
+fn hot_period(x: &Exchange, route: &Route) -> u64 {
+    route.rule_in(&x.snapshot).map_or(0, |r| r.hot.period_ms)
+}
+
+/// An answer out of a whole entry.
+pub(super) fn serve(
+    mut x: Box<Exchange>,
+    route: Route,
+    entry: Arc<Entry>,
+    decision: &ReuseDecision,
+) -> Ready {
+    let reason = decision.reason;
+    let word = match reason {
+        Lookup::StaleWhileRevalidate | Lookup::StaleIfError => "stale",
+        Lookup::Revalidated => "revalidated",
+        Lookup::Joined => "joined",
+        _ => "hit",
+    };
+    promote::consider(&mut x, &route, &entry, decision);
+    let reply = Reply {
+        status: entry.head.status,
+        headers: entry.head.headers.clone(),
+        tier: Tier::Memory,
+        word,
+        reason: reason.code(),
+        age_ms: Some(decision.age_ms),
+        status_field: CacheStatus {
+            hit: word != "revalidated",
+            fwd: (word == "revalidated").then_some("stale"),
+            fwd_status: (word == "revalidated").then_some(304),
+            collapsed: word == "joined",
+            ttl_s: ttl_s(decision.ttl_ms),
+            detail: Some(reason.code()),
+            ..CacheStatus::default()
+        },
+        selectable: entry.head.status == StatusCode::OK,
+        own_fields: Vec::new(),
+        body: ReplyBody::Entry(entry),
+    };
+    Ready::new(x, Some(route), reply)
+}
+
+fn only_if_cached(mut x: Box<Exchange>, route: Route) -> Ready {
+    let why = Lookup::OnlyIfCached;
+    x.note(Fact::Lookup(why, None, None));
+    x.note(Fact::Store(Store::Bypassed));
+    let page = super::page::Page {
+        status: StatusCode::GATEWAY_TIMEOUT,
+        code: why.code(),
+        text: why.text(),
+        mend: why.mend(),
+        detail: String::new(),
+    };
+    Ready::page(x, Some(route), page)
+}

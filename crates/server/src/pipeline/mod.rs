@@ -1,0 +1,38 @@
+//! The one place that knows the order of a request's life.
+//!
+//! `Arrived → Routed → Looked → Ready → Done`: each step takes the value before it and gives the next, so a wrong
+//! order does not compile. What each step decides comes from the pure rooms (`rules`, `policy`, `cache`), with
+//! its reason; here it is only carried out and noted.
+//!
+//! Not here: sockets and connections (`front`), how one attempt at an origin runs (`origin`).
+
+mod arrive;
+mod attempt;
+mod body;
+mod exchange;
+mod fill;
+mod finish;
+mod look;
+pub mod page;
+mod pass;
+mod promote;
+mod reply;
+mod respond;
+mod route;
+
+pub use self::arrive::{Arrived, arrive, arrive_by_door};
+pub use self::body::{Body, Cut};
+pub use self::exchange::{Connection, Exchange, Route};
+pub use self::finish::{line, record_hot};
+pub use self::look::judge;
+pub use self::respond::Ready;
+pub use self::route::wishes_for;
+
+/// Lives a request through, from its head to the head of its answer; the body follows by itself.
+pub async fn answer(arrived: Arrived) -> http::Response<Body> {
+    let ready = match route::route(arrived) {
+        Ok(routed) => look::look(routed).fetch().await,
+        Err(ready) => ready,
+    };
+    ready.respond()
+}

@@ -1,0 +1,174 @@
+//! Promotion: a whole, fresh answer that was asked for often enough is prepared for the hot tier of this core.
+//!
+//! The grant names everything the engine's answer depended on, by raw bytes: equal bytes, equal answer. Not
+//! here: recognising requests (`samovar_hot`).
+
+use super::exchange::{Exchange, Route};
+use super::respond::add_vary;
+use crate::state::Snapshot;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, Method, Version, header};
+use samovar_cache::{Body, Entry};
+use samovar_hot::{CookieWish, Grant, Lifetime, Prepared, VaryValue};
+use samovar_policy::{ReuseDecision, Verdict};
+use samovar_reason::Hot;
+use samovar_rules::Rule;
+use samovar_trace::Fact;
+use std::sync::Arc;
+
+/// Counts the request and, if it is time, makes its answer hot on this core. What came of it is noted.
+pub(super) fn consider(x: &mut Exchange, route: &Route, entry: &Arc<Entry>, decision: &ReuseDecision) {
+    let snapshot = Arc::clone(&x.snapshot);
+    let Some(rule) = route.rule_in(&snapshot) else { return };
+    if !rule.hot.enabled {
+        x.note(Fact::Hot(Hot::RuleOff));
+        return;
+    }
+    if x.method != Method::GET {
+        return;
+    }
+    let asked = entry.meter(x.at.mono_ms, rule.hot.period_ms);
+    let outcome = if asked < rule.hot.threshold {
+        x.note(Fact::HotProgress(asked, rule.hot.threshold));
+        Err(Hot::NotHotYet)
+    } else {
+        grant(x, route, &snapshot, rule, entry, decision)
+    };
+    x.note(Fact::Hot(outcome.err().unwrap_or(Hot::Promoted)));
+}
+
+/// Why an entry could not be hot whatever asked for it, for `explain`.
+pub fn barred(rule: &Rule, entry: &Entry, decision: &ReuseDecision) -> Option<Hot> {
+    if !rule.hot.enabled {
+        return Some(Hot::RuleOff);
+    }
+    if decision.verdict != Verdict::Serve {
+        return Some(Hot::Expired);
+    }
+    if entry.head.status != http::StatusCode::OK {
+        return Some(Hot::StatusNotHot);
+    }
+    match &entry.body {
+        Body::Chunks(chunks) if chunks.len_bytes() <= rule.hot.max_bytes => None,
+        Body::Growing(_) => Some(Hot::Incomplete),
+        Body::Chunks(_) | Body::Extent { .. } => Some(Hot::TooLarge),
+    }
+}
+
+fn grant(
+    x: &Exchange,
+    route: &Route,
+    snapshot: &Snapshot,
+    rule: &Rule,
+    entry: &Arc<Entry>,
+    decision: &ReuseDecision,
+) -> Result<(), Hot> {
+    if let Some(why) = barred(rule, entry, decision) {
+        return Err(why);
+    }
+    let Body::Chunks(chunks) = &entry.body else { return Err(Hot::Incomplete) };
+    if x.version != Version::HTTP_11 {
+        return Err(Hot::VersionNotHot);
+    }
+    let target = match (x.uri.authority(), x.uri.path_and_query()) {
+        (None, Some(target)) if x.uri.path().starts_with('/') => target.as_str(),
+        _ => return Err(Hot::TargetForm),
+    };
+    refuse_by_fields(x)?;
+    let host = x.headers.get(header::HOST).ok_or(Hot::TargetForm)?;
+    let site = route.site_in(snapshot).ok_or(Hot::NotStored)?;
+    let vary = VaryValue::of(names(x, snapshot, rule, entry).iter(), &x.headers).ok_or(Hot::TooManyFields)?;
+    let mut headers: HeaderMap = entry.head.headers.clone();
+    add_vary(&mut headers, rule.vary_headers.iter().map(|v| &v.name));
+    if let Some(value) = &rule.wishes.client_cache_control {
+        headers.insert(header::CACHE_CONTROL, value.clone());
+        headers.remove(header::EXPIRES);
+    }
+    let now_ms = x.at.mono_ms;
+    let life = Lifetime {
+        state: entry.state_cell(),
+        epoch: snapshot.epoch,
+        age_base_ms: decision.age_ms as i64 - now_ms as i64,
+        fresh_until_ms: if decision.ttl_ms == i64::MAX {
+            u64::MAX
+        } else {
+            now_ms.saturating_add_signed(decision.ttl_ms)
+        },
+    };
+    let name = site.cache_status.then_some("Samovar");
+    let info = Arc::clone(entry);
+    let prepared = Prepared::new(
+        entry.head.status,
+        &headers,
+        chunks.parts().to_vec(),
+        life,
+        name,
+        Arc::clone(&entry.key),
+        info,
+    )?;
+    let grant = Grant {
+        listener: x.conn.listener,
+        host: Bytes::copy_from_slice(host.as_bytes()),
+        target: Bytes::copy_from_slice(target.as_bytes()),
+        vary,
+        cookies: cookies(rule),
+        ignore_cache_control: rule.wishes.reload == samovar_policy::Reload::Ignore
+            && !rule.wishes.request_directives,
+        prepared: Arc::new(prepared),
+    };
+    x.core.hub.get().ok_or(Hot::NotStored)?.grant(grant)
+}
+
+/// Requests whose own answer was shaped by something the hot tier does not look at.
+fn refuse_by_fields(x: &Exchange) -> Result<(), Hot> {
+    let rows: [(HeaderName, Hot); 8] = [
+        (header::AUTHORIZATION, Hot::HasAuthorization),
+        (header::RANGE, Hot::HasRange),
+        (header::IF_NONE_MATCH, Hot::HasCondition),
+        (header::IF_MODIFIED_SINCE, Hot::HasCondition),
+        (header::IF_MATCH, Hot::HasCondition),
+        (header::IF_UNMODIFIED_SINCE, Hot::HasCondition),
+        (header::IF_RANGE, Hot::HasCondition),
+        (header::EXPECT, Hot::HasExpect),
+    ];
+    match rows.into_iter().find(|(name, _)| x.headers.contains_key(name)) {
+        Some((_, why)) => Err(why),
+        None => Ok(()),
+    }
+}
+
+/// The request fields that the answer depends on: those in the key, those the answer varies by, and from a
+/// trusted proxy the one that says how it was asked.
+fn names(x: &Exchange, snapshot: &Snapshot, rule: &Rule, entry: &Entry) -> Vec<HeaderName> {
+    let mut names: Vec<HeaderName> = rule.vary_headers.iter().map(|v| v.name.clone()).collect();
+    names.extend(entry.head.vary.iter().map(|(name, _)| name.clone()));
+    if !rule.vary_cookies.is_empty() {
+        names.push(header::COOKIE);
+    }
+    if snapshot.settings.server.trusted_proxies.trusts(x.conn.ip()) {
+        names.push(HeaderName::from_static("x-forwarded-proto"));
+    }
+    names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    names.dedup();
+    names
+}
+
+/// What cookies do to a hot answer: nothing where the rule ignores all or has them in the key (then equal raw
+/// bytes are asked for); else each must be one that the rule ignores.
+fn cookies(rule: &Rule) -> CookieWish {
+    if rule.ignore_cookies.iter().any(|p| p == "*") || !rule.vary_cookies.is_empty() {
+        return CookieWish::IgnoreAll;
+    }
+    if rule.ignore_cookies.is_empty() {
+        return CookieWish::RefuseAny;
+    }
+    let rule = rule.clone();
+    CookieWish::Matcher(Arc::new(move |value: &[u8]| {
+        let mut headers = HeaderMap::new();
+        match http::HeaderValue::from_bytes(value) {
+            Ok(value) => headers.insert(header::COOKIE, value),
+            Err(_) => return false,
+        };
+        samovar_rules::relevant_cookies(&rule, &headers).is_empty()
+    }))
+}

@@ -1,0 +1,107 @@
+//! Routed: site, rule and key are known, and what the rule wishes for this target.
+
+use super::arrive::{Arrived, RequestBody};
+use super::exchange::{Exchange, Route};
+use super::page::Page;
+use super::respond::Ready;
+use crate::state::{Snapshot, Target};
+use http::{Method, StatusCode};
+use samovar_policy::{LifetimeWish, Wishes};
+use samovar_reason::{Explain, Route as Why};
+use samovar_rules::RequestParts;
+use samovar_trace::Fact;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The second step.
+pub struct Routed {
+    pub(super) x: Box<Exchange>,
+    pub(super) route: Route,
+    pub(super) body: Option<RequestBody>,
+    pub(super) body_bytes: Option<u64>,
+}
+
+/// Asks the rules. `Err` is an answer already: no site, a target that cannot be normalised.
+pub(super) fn route(arrived: Arrived) -> Result<Routed, Ready> {
+    let Arrived { mut x, body, body_bytes } = arrived;
+    if x.uri.path() == "*" && x.method == Method::OPTIONS {
+        return Err(Ready::options(x));
+    }
+    let snapshot = Arc::clone(&x.snapshot);
+    let host = x.asked_host().to_string();
+    let parts = RequestParts {
+        method: &x.method,
+        scheme: x.client.scheme,
+        host: &host,
+        listener_port: x.conn.port,
+        path: x.uri.path(),
+        query: x.uri.query(),
+        headers: &x.headers,
+    };
+    let sites = &snapshot.settings.sites;
+    let routed = match samovar_rules::route(sites, &parts) {
+        Ok(routed) => routed,
+        Err((why, detail)) => {
+            let status = match why {
+                Why::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            x.note(Fact::Site(why, detail.clone()));
+            let page = Page { status, code: why.code(), text: why.text(), mend: why.mend(), detail };
+            return Err(Ready::page(x, None, page));
+        }
+    };
+    // The position of a reference in the list it points into.
+    let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
+    let rule = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
+    let mut facts = vec![
+        Fact::Site(routed.site_reason, routed.site.name.clone()),
+        Fact::Rule(
+            routed.rule_reason,
+            routed.rule.id.clone(),
+            routed.beaten.iter().map(|id| (*id).to_string()).collect(),
+        ),
+        Fact::Key(routed.key.as_str().to_string()),
+    ];
+    if !routed.relevant_cookie_names.is_empty() {
+        facts.push(Fact::Cookies(routed.relevant_cookie_names));
+    }
+    let route = Route {
+        site,
+        rule,
+        target: routed.target,
+        host: routed.host,
+        path: routed.path,
+        query: routed.query,
+        key: routed.key.0,
+        relevant_cookies: routed.relevant_cookies,
+    };
+    x.facts.append(&mut facts);
+    Ok(Routed { x, route, body, body_bytes })
+}
+
+/// How often files that cannot be watched are looked at, ms.
+const UNWATCHED_MS: u64 = 1_000;
+
+/// What the rule wishes, for this target: "until it changes" holds only where changes are told.
+pub fn wishes_for<'s>(snapshot: &'s Snapshot, route: &Route) -> Cow<'s, Wishes> {
+    let Some(rule) = route.rule_in(snapshot) else { return Cow::Owned(never()) };
+    if rule.wishes.lifetime != LifetimeWish::UntilChanged {
+        return Cow::Borrowed(&rule.wishes);
+    }
+    let watched =
+        match snapshot.target(route.site_in(snapshot).map_or(route.target, |s| s.fallback)).map(|t| &**t) {
+            Some(Target::Files(files)) => files.is_watched(),
+            _ => false,
+        };
+    if watched {
+        return Cow::Borrowed(&rule.wishes);
+    }
+    let mut wishes = rule.wishes.clone();
+    wishes.lifetime = LifetimeWish::For(UNWATCHED_MS);
+    Cow::Owned(wishes)
+}
+
+fn never() -> Wishes {
+    Wishes { lifetime: LifetimeWish::Never, ..Wishes::default() }
+}

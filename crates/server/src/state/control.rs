@@ -1,0 +1,163 @@
+//! Changes of the configuration while the server runs: whole or not at all; cache and sockets stay.
+
+use super::{Shared, Snapshot, Source, lock};
+use crate::config::{self, AccessLog, Listen, Loaded, Settings};
+use crate::log::Destination;
+use samovar_cache::Settings as CacheSettings;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What the command line said, which outlives every reload of the file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `--listen`, if given.
+    pub listen: Vec<Listen>,
+    /// `--admin`: `None` not given, `Some(None)` for `off`.
+    pub admin: Option<Option<Listen>>,
+    /// `--workers`.
+    pub workers: Option<usize>,
+    /// `--access-log`.
+    pub access_log: Option<AccessLog>,
+    /// `--log-format`.
+    pub log_format: Option<config::LogFormat>,
+    /// `--memory`, bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Overrides {
+    /// Puts them over a configuration.
+    pub fn apply(&self, settings: &mut Settings) {
+        if !self.listen.is_empty() {
+            settings.server.listen.clone_from(&self.listen);
+        }
+        if let Some(admin) = &self.admin {
+            settings.server.admin.clone_from(admin);
+        }
+        if self.workers.is_some() {
+            settings.server.workers = self.workers;
+        }
+        if let Some(access) = &self.access_log {
+            settings.log.access = access.clone();
+        }
+        if let Some(format) = self.log_format {
+            settings.log.format = format;
+        }
+        if let Some(bytes) = self.memory_bytes {
+            settings.memory.size_bytes = bytes;
+            settings.memory.from = config::Budget::Written;
+        }
+    }
+}
+
+/// How a cache is sized by these settings.
+pub fn cache_settings(settings: &Settings) -> CacheSettings {
+    CacheSettings { size_bytes: settings.memory.size_bytes, body_max_bytes: settings.memory.entry_max_bytes }
+}
+
+/// Where the access log goes by these settings.
+pub fn destination(settings: &Settings) -> Destination {
+    match &settings.log.access {
+        AccessLog::Off => Destination::Off,
+        AccessLog::Stderr => Destination::Stderr,
+        AccessLog::File(path) => Destination::File(path.clone()),
+    }
+}
+
+impl Shared {
+    /// Reads the file again and puts it in force. What people should look at comes back.
+    ///
+    /// # Errors
+    /// The report of what is wrong; the configuration in force stays.
+    pub fn reload(self: &Arc<Self>) -> Result<Vec<String>, String> {
+        let mut source = lock(&self.source);
+        let Some(path) = source.path.clone() else {
+            return Err("the server was started without a configuration file: there is nothing to reload\n\
+                        hint: start it with `samovar serve --config FILE`; rules can be changed with `samovar rule`"
+                .to_string());
+        };
+        let loaded = config::load(&path).map_err(|report| report.to_string())?;
+        let warnings = self.take(&mut source, loaded)?;
+        Ok(warnings)
+    }
+
+    /// Changes the text (and the file, if there is one) by `edit`, and puts it in force. If anything fails,
+    /// file and configuration stay as they were.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn edit(
+        self: &Arc<Self>,
+        edit: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<Vec<String>, String> {
+        let mut source = lock(&self.source);
+        let (before, name) = match &source.path {
+            // The file may have been edited since it was read: the change goes on top of what is there now.
+            Some(path) => (read(path)?, path.display().to_string()),
+            None => (source.text.clone(), "(command line)".to_string()),
+        };
+        let after = edit(&before)?;
+        let loaded = config::parse(&after, &name).map_err(|report| report.to_string())?;
+        let mut trial = source.clone();
+        let warnings = self.take(&mut trial, loaded)?;
+        if let Some(path) = &source.path
+            && let Err(error) = replace_file(path, &after)
+        {
+            // What is in force must be what the file says.
+            if let Ok(old) = config::parse(&before, &name) {
+                self.take(&mut trial, old)?;
+            }
+            return Err(format!("write {}: {error}\nhint: the change was taken back", path.display()));
+        }
+        *source = trial;
+        source.text = after;
+        Ok(warnings)
+    }
+
+    fn take(self: &Arc<Self>, source: &mut Source, loaded: Loaded) -> Result<Vec<String>, String> {
+        let mut warnings: Vec<String> = Vec::new();
+        if !loaded.warnings.is_empty() {
+            warnings.push(loaded.warnings().to_string());
+        }
+        let mut settings = loaded.settings;
+        self.overrides.apply(&mut settings);
+        let current = self.snapshot();
+        let (old, new) = (&current.settings.server, &settings.server);
+        if old.listen != new.listen || old.admin != new.admin || old.workers != new.workers {
+            warnings.push("`listen`, `admin` and `workers` take effect at the next start".to_string());
+        }
+        let snapshot = Snapshot::build(settings, current.epoch + 1, Some(&current), &self.cache)?;
+        self.access_log.redirect(destination(&snapshot.settings))?;
+        self.cache.resize(cache_settings(&snapshot.settings));
+        source.text = loaded.text;
+        self.replace(snapshot);
+        Ok(warnings)
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("read {}: {e}", path.display()))
+}
+
+/// Writes beside and renames over, so that no reader ever sees half a file; mode and owner are kept as far as
+/// this user may.
+fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = folder.join(format!(".{name}.{}.new", std::process::id()));
+    let meta = std::fs::metadata(path)?;
+    let result = (|| {
+        let mut file = std::fs::File::create(&beside)?;
+        file.set_permissions(meta.permissions())?;
+        use std::os::unix::fs::MetadataExt;
+        let _ = std::os::unix::fs::fchown(&file, Some(meta.uid()), Some(meta.gid()));
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        // A link stays a link: what it points to is replaced.
+        std::fs::rename(&beside, std::fs::canonicalize(path)?)
+    })();
+    if result.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    result
+}

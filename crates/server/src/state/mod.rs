@@ -1,0 +1,146 @@
+//! What all cores share, what each core has, and the configuration in force.
+
+mod control;
+mod core;
+mod snapshot;
+mod targets;
+
+pub use self::control::{Overrides, cache_settings, destination};
+pub use self::core::{Core, Job};
+pub use self::snapshot::Snapshot;
+pub use self::targets::{FilesTarget, Target};
+
+use crate::log::AccessLog;
+use crate::metrics::CoreCounters;
+use arc_swap::ArcSwap;
+use samovar_cache::Cache;
+use samovar_trace::{Record, Ring};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What all cores share.
+pub struct Shared {
+    /// The cache.
+    pub cache: Arc<Cache>,
+    /// The configuration in force.
+    current: ArcSwap<Snapshot>,
+    /// Its epoch, apart, for the hot tier.
+    epoch: Arc<AtomicU64>,
+    /// Counters by core.
+    pub counters: Vec<Arc<CoreCounters>>,
+    /// The last records by core.
+    rings: Vec<Mutex<Ring>>,
+    /// The access log.
+    pub access_log: Arc<AccessLog>,
+    ids: AtomicU64,
+    stopping: AtomicBool,
+    /// Doors to the cores, for requests that come from the admin side.
+    pub doors: OnceLock<Vec<UnboundedSender<Job>>>,
+    /// The configuration's text and where it came from; one edit or reload at a time.
+    pub source: Mutex<Source>,
+    /// What the command line said.
+    pub overrides: Overrides,
+    /// When the process started, ms since the Unix epoch.
+    pub started_wall_ms: u64,
+    /// Addresses listened on, as printed.
+    pub addresses: OnceLock<Vec<String>>,
+}
+
+/// The configuration as text.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file, if there is one.
+    pub path: Option<std::path::PathBuf>,
+    /// The text in force.
+    pub text: String,
+}
+
+impl Shared {
+    /// The state of a server with `cores` cores.
+    pub fn new(
+        cores: usize,
+        snapshot: Snapshot,
+        cache: Arc<Cache>,
+        access_log: Arc<AccessLog>,
+        source: Source,
+        overrides: Overrides,
+    ) -> Arc<Shared> {
+        let epoch = Arc::new(AtomicU64::new(snapshot.epoch));
+        let log = &snapshot.settings.log;
+        // Each core keeps its share.
+        let (records, bytes) = ((log.traces / cores.max(1)).max(1), log.traces_max_bytes / cores.max(1));
+        Arc::new(Shared {
+            cache,
+            current: ArcSwap::from_pointee(snapshot),
+            epoch,
+            counters: (0..cores).map(|_| Arc::default()).collect(),
+            rings: (0..cores).map(|_| Mutex::new(Ring::new(records, bytes))).collect(),
+            access_log,
+            // Ids of two runs should not meet in a log: the start time leads, the count follows.
+            ids: AtomicU64::new((crate::clock::wall_ms() & 0xffff_ffff) << 32),
+            stopping: AtomicBool::new(false),
+            doors: OnceLock::new(),
+            source: Mutex::new(source),
+            overrides,
+            started_wall_ms: crate::clock::wall_ms(),
+            addresses: OnceLock::new(),
+        })
+    }
+
+    /// The configuration in force.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// The epoch in force.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Puts another configuration in force, whole. Hot answers of the old one fall to the engine from now on.
+    pub fn replace(&self, snapshot: Snapshot) {
+        let epoch = snapshot.epoch;
+        self.current.store(Arc::new(snapshot));
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// A new request's id.
+    pub fn next_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// True once the server is stopping.
+    pub fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// From now on the server is stopping.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Keeps a record.
+    pub fn keep(&self, core: usize, record: Arc<Record>) {
+        if let Some(ring) = self.rings.get(core) {
+            lock(ring).push(record);
+        }
+    }
+
+    /// The record of a request.
+    pub fn record(&self, id: u64) -> Option<Arc<Record>> {
+        self.rings.iter().find_map(|ring| lock(ring).get(id))
+    }
+
+    /// Asks every core's ring; newest first over all.
+    pub fn records(&self, limit: usize, ask: impl Fn(&Ring) -> Vec<Arc<Record>>) -> Vec<Arc<Record>> {
+        let mut all: Vec<_> = self.rings.iter().flat_map(|ring| ask(&lock(ring))).collect();
+        all.sort_by_key(|r| std::cmp::Reverse((r.at_wall_ms, r.id)));
+        all.truncate(limit);
+        all
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,106 @@
+//! The running targets of a configuration: opened roots, pools with their sockets.
+
+use crate::config::TargetSettings;
+use samovar_cache::{Cache, Scope};
+use samovar_origin::{Change, FastCgi, Files, FilesSettings, HttpUpstream, Watch};
+use std::sync::Arc;
+
+/// A folder of files and the watch over it.
+pub struct FilesTarget {
+    /// The folder.
+    pub files: Arc<Files>,
+    /// Its settings.
+    pub settings: FilesSettings,
+    /// The watch; `None` where none could be set.
+    pub watch: Option<Watch>,
+    /// What tags of this folder begin with.
+    pub tag: String,
+}
+
+impl FilesTarget {
+    /// Whether changes are told, so that an answer may live until one is.
+    pub fn is_watched(&self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::healthy)
+    }
+
+    /// The tags of an answer made from `rel` (and of what a change beside it may alter).
+    pub fn tags(&self, rel: &str) -> Vec<Box<str>> {
+        let folder = rel.rfind('/').map_or("/", |at| rel.get(..=at).unwrap_or("/"));
+        vec![
+            format!("root:{}", self.tag).into(),
+            format!("dir:{}{folder}", self.tag).into(),
+            format!("file:{}{rel}", self.tag).into(),
+        ]
+    }
+}
+
+/// One running target.
+pub enum Target {
+    /// A folder.
+    Files(Arc<FilesTarget>),
+    /// An HTTP/1.1 upstream.
+    Http(Arc<HttpUpstream>),
+    /// A FastCGI application.
+    FastCgi(Arc<FastCgi>),
+}
+
+impl Target {
+    /// Opens a target.
+    ///
+    /// # Errors
+    /// If a root cannot be opened; what and why, in words.
+    pub fn open(settings: &TargetSettings, cache: &Arc<Cache>) -> Result<Target, String> {
+        match settings {
+            TargetSettings::Files(s) => {
+                let files = Files::new(s.clone()).map_err(|e| {
+                    format!(
+                        "open the folder {}: {e}\nhint: it must exist and be readable by this user",
+                        s.root.display()
+                    )
+                })?;
+                let tag = s.root.to_string_lossy().trim_end_matches('/').to_string();
+                let watch = watch(s, &tag, cache);
+                Ok(Target::Files(Arc::new(FilesTarget { files, settings: s.clone(), watch, tag })))
+            }
+            TargetSettings::Http(s) => Ok(Target::Http(HttpUpstream::new(s.clone()))),
+            TargetSettings::FastCgi(s) => {
+                let name = s.name.clone();
+                let stderr = Arc::new(move |line: &str| eprintln!("samovar: {name}: {line}"));
+                Ok(Target::FastCgi(FastCgi::new(s.clone(), stderr)))
+            }
+        }
+    }
+}
+
+fn watch(settings: &FilesSettings, tag: &str, cache: &Arc<Cache>) -> Option<Watch> {
+    let cache = Arc::clone(cache);
+    let prefix = tag.to_string();
+    let sink = Arc::new(move |changes: Vec<Change>| {
+        for change in changes {
+            match change {
+                Change::Path(rel) => {
+                    // A file may have come, gone or changed: answers made of it, answers that looked for it in
+                    // its folder (an index, a listing), and, if it was a folder, all below.
+                    let folder = rel.rfind('/').map_or("/", |at| rel.get(..=at).unwrap_or("/"));
+                    cache.purge(Scope::Tag(&format!("file:{prefix}{rel}")), false);
+                    cache.purge(Scope::Tag(&format!("dir:{prefix}{folder}")), false);
+                    cache.purge(Scope::Tag(&format!("dir:{prefix}{}/", rel.trim_end_matches('/'))), false);
+                }
+                // Something was missed: everything made of this folder goes.
+                Change::Rescan => {
+                    cache.purge(Scope::Tag(&format!("root:{prefix}")), false);
+                }
+            }
+        }
+    });
+    match Watch::new(&settings.root, sink) {
+        Ok(watch) => Some(watch),
+        Err(error) => {
+            eprintln!(
+                "samovar: cannot watch {}: {error}; its files are looked at once a second instead",
+                settings.root.display()
+            );
+            None
+        }
+    }
+}
