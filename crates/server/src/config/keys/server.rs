@@ -1,0 +1,178 @@
+//! The tables about the whole server: `[server]`, `[limits]`, `[memory]`, `[log]`, `[hot]`.
+
+use crate::config::format::Format;
+use crate::config::kind::{Key, Kind, Table};
+
+/// `[server]`.
+pub(crate) static SERVER: Table = Table {
+    title: "[server]",
+    text: "Where the server listens and how it presents itself.",
+    groups: &[&[
+        Key::new(
+            "listen",
+            Kind::Many(&Kind::Text(Format::Listen)),
+            "Addresses to listen on. Port 0 takes any free port and prints it.",
+            "[\"0.0.0.0:80\", \"[::]:80\"]",
+        )
+        .or("[\"127.0.0.1:8080\"]"),
+        Key::new(
+            "admin",
+            Kind::Either(&[Kind::Word(&[("off", "no admin interface")]), Kind::Text(Format::Listen)]),
+            "Where `samovar explain`, `cache`, `rule`… reach this server: a loopback address or a unix socket.",
+            "\"unix:/run/samovar/admin.sock\"",
+        )
+        .or("\"127.0.0.1:9900\""),
+        Key::new("workers", Kind::Int(1, 1024), "Serving threads.", "4").absent("one per processor core"),
+        Key::new(
+            "default_index",
+            Kind::Many(&Kind::Text(Format::FileName)),
+            "Index documents of folders, the first that exists; a site's `index` takes precedence.",
+            "[\"index.html\", \"default.htm\"]",
+        )
+        .absent("`[\"index.html\", \"index.htm\"]`, after `index.php` where a site has a handler for `.php`"),
+        Key::new(
+            "error_detail",
+            Kind::Word(&[
+                ("loopback", "for clients on this machine"),
+                ("always", "for everybody: paths and addresses of the inside are shown"),
+                ("never", "for nobody"),
+            ]),
+            "Who is told on an error page what went wrong; all others get a request id for `samovar trace`.",
+            "\"never\"",
+        )
+        .or("\"loopback\""),
+        Key::new(
+            "trusted_proxies",
+            Kind::Many(&Kind::Text(Format::Network)),
+            "Peers whose `Forwarded` and `X-Forwarded-*` fields are believed; `\"unix\"` means all that come over a unix socket.",
+            "[\"10.0.0.0/8\", \"unix\"]",
+        )
+        .or("[]"),
+    ]],
+};
+
+/// `[limits]`.
+pub(crate) static LIMITS: Table = Table {
+    title: "[limits]",
+    text: "What a client may ask for and how long it may take. Each limit has its own status (4xx, 408, 431) and reason.",
+    groups: &[&[
+        Key::new("line_max_bytes", Kind::Size(256), "Longest request line.", "\"8 KiB\"").or("\"16 KiB\""),
+        Key::new("head_max_bytes", Kind::Size(1024), "Largest request head, with all fields.", "\"32 KiB\"")
+            .or("\"64 KiB\""),
+        Key::new("fields_max", Kind::Int(8, 1000), "Fields of a request at most.", "200").or("100"),
+        Key::new(
+            "body_max_bytes",
+            Kind::Either(&[Kind::Word(&[("unlimited", "no bound")]), Kind::Size(0)]),
+            "Largest request body; it is passed on as it comes, never kept whole.",
+            "\"10 MiB\"",
+        )
+        .or("\"1 GiB\""),
+        Key::new(
+            "head_timeout",
+            Kind::Duration(10),
+            "How long a client may take to send a request's head.",
+            "\"5s\"",
+        )
+        .or("\"10s\""),
+        Key::new(
+            "body_timeout",
+            Kind::Duration(10),
+            "Longest pause between two pieces of a request's body.",
+            "\"10s\"",
+        )
+        .or("\"30s\""),
+        Key::new(
+            "idle_timeout",
+            Kind::Duration(10),
+            "How long a connection may wait for its next request.",
+            "\"15s\"",
+        )
+        .or("\"60s\""),
+        Key::new(
+            "send_timeout",
+            Kind::Duration(10),
+            "Longest pause in which a client takes nothing of its answer.",
+            "\"30s\"",
+        )
+        .or("\"60s\""),
+        Key::new("connections_max", Kind::Int(1, 10_000_000), "Connections of clients at once.", "1000")
+            .or("10000"),
+        Key::new(
+            "stop_timeout",
+            Kind::Duration(0),
+            "How long requests under way may still take when the server stops.",
+            "\"5s\"",
+        )
+        .or("\"30s\""),
+    ]],
+};
+
+/// `[memory]`.
+pub(crate) static MEMORY: Table = Table {
+    title: "[memory]",
+    text: "The memory tier. Its size counts everything: entries, heads, indexes, buffers.",
+    groups: &[&[
+        Key::new(
+            "size",
+            Kind::Either(&[Kind::Percent, Kind::Size(1 << 20)]),
+            "The budget, as a size or as a share of the machine's memory (of the container's limit where there is one).",
+            "\"4 GiB\"",
+        )
+        .or("\"25%\""),
+        Key::new("entry_max", Kind::Size(1), "Largest answer that is stored.", "\"16 MiB\"")
+            .absent("an eighth of `size`"),
+    ]],
+};
+
+/// `[log]`.
+pub(crate) static LOG: Table = Table {
+    title: "[log]",
+    text: "The access log and the traces.",
+    groups: &[&[
+        Key::new(
+            "access",
+            Kind::Either(&[
+                Kind::Word(&[("stderr", "to standard error"), ("off", "none")]),
+                Kind::Text(Format::Path),
+            ]),
+            "Where the access log goes: `\"stderr\"`, `\"off\"`, or a file, which is opened again on SIGUSR1.",
+            "\"/var/log/samovar/access.log\"",
+        )
+        .or("\"stderr\""),
+        Key::new(
+            "format",
+            Kind::Word(&[("combined", "Apache's combined, with cache status and timings"), ("json", "one object per line")]),
+            "What a line looks like.",
+            "\"json\"",
+        )
+        .or("\"combined\""),
+        Key::new("traces", Kind::Int(0, 1_000_000), "Requests remembered for `samovar trace` and `explain`.", "10000")
+            .or("2000"),
+        Key::new("traces_max_bytes", Kind::Size(0), "Memory for them at most.", "\"16 MiB\"").or("\"8 MiB\""),
+    ]],
+};
+
+/// `[hot]`.
+pub(crate) static HOT: Table = Table {
+    title: "[hot]",
+    text: "The hot tier: complete answers kept as prepared bytes and sent below the HTTP engine. Rules may differ with `hot`.",
+    groups: &[&[
+        Key::new("enabled", Kind::Bool, "Answers may become hot.", "false").or("true"),
+        Key::new(
+            "threshold",
+            Kind::Int(1, 1_000_000),
+            "An answer becomes hot with this request within `period`, the one that fetched it counted.",
+            "5",
+        )
+        .or("2"),
+        Key::new("period", Kind::Duration(1), "See `threshold`.", "\"1m\"").or("\"10s\""),
+        Key::new("max_bytes", Kind::Size(0), "Largest body that becomes hot.", "\"1 MiB\"").or("\"256 KiB\""),
+        Key::new(
+            "idle",
+            Kind::Duration(1),
+            "An answer nobody asked for this long is no longer hot.",
+            "\"30s\"",
+        )
+        .or("\"120s\""),
+    ]],
+};

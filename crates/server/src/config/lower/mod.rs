@@ -1,0 +1,178 @@
+//! From a checked tree to [`Settings`]: what the values mean together, and which of them cannot hold at once.
+//!
+//! Here: the order of the work and what all parts share. The parts: `server.rs` (the tables about the whole
+//! server), `upstream.rs`, `site.rs`, `rule.rs`, and `advice.rs` (what is allowed but unwise).
+
+mod advice;
+mod rule;
+mod server;
+mod site;
+mod upstream;
+
+use super::diag::{Code, Diagnostic, Notes};
+use super::keys;
+use super::memory::Memory;
+use super::settings::{Settings, TargetSettings, Watched};
+use super::tree::{Checked, Node, Span, Value};
+use samovar_rules::{HotWish, Rule, Sites, TargetId};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a text alone does not say.
+#[derive(Clone, Debug)]
+pub(crate) struct Around {
+    /// The folder that relative paths begin at, absolute.
+    pub base: PathBuf,
+    /// The file the text comes from, absolute; never served.
+    pub file: Option<PathBuf>,
+    /// The memory there is.
+    pub memory: Memory,
+}
+
+/// Where a rule stands in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSpan {
+    /// The site's name.
+    pub site: String,
+    /// The rule's id.
+    pub id: String,
+    /// Its header.
+    pub span: Span,
+}
+
+/// A file or folder that the configuration names, for the shell to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) path: PathBuf,
+    pub(super) span: Span,
+    pub(super) key: &'static str,
+}
+
+/// What came out.
+#[derive(Debug)]
+pub(super) struct Lowered {
+    pub(super) settings: Settings,
+    pub(super) rule_spans: Vec<RuleSpan>,
+    pub(super) folders: Vec<Named>,
+}
+
+/// All that the parts share while they work.
+#[derive(Debug)]
+struct Work<'a> {
+    around: &'a Around,
+    log_file: Option<PathBuf>,
+    notes: &'a mut Notes,
+    hot: HotWish,
+    targets: Vec<TargetSettings>,
+    upstreams: Vec<upstream::Declared>,
+    watches: Vec<Watched>,
+    for_files: HashMap<String, Vec<Arc<Rule>>>,
+    rule_spans: Vec<RuleSpan>,
+    folders: Vec<Named>,
+}
+
+/// Lowers the whole file. The result is only good if no error was noted.
+pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lowered {
+    version(root, notes);
+    let (server, default_index) = server::server(root, notes);
+    let limits = server::limits(root);
+    let memory = server::memory(root, around.memory, notes);
+    let log = server::log(root, around);
+    let hot = server::hot(root);
+    let mut work = Work {
+        around,
+        log_file: site::log_file(&log.access),
+        notes,
+        hot,
+        targets: Vec::new(),
+        upstreams: Vec::new(),
+        watches: Vec::new(),
+        for_files: HashMap::new(),
+        rule_spans: Vec::new(),
+        folders: Vec::new(),
+    };
+    upstream::declare(root, &mut work);
+    let (sites, uncached_sites) = site::sites(root, &default_index, &mut work);
+    upstream::unused(&mut work);
+    let Work { targets, watches, for_files, rule_spans, folders, .. } = work;
+    let settings = Settings {
+        server,
+        limits,
+        memory,
+        log,
+        hot,
+        sites: Sites { sites },
+        targets,
+        watches,
+        uncached_sites,
+        for_files,
+    };
+    Lowered { settings, rule_spans, folders }
+}
+
+fn version(root: &Checked, notes: &mut Notes) {
+    match root.get("config") {
+        None => notes.push(
+            Diagnostic::error(Code::Version, 0..0, "`config` is missing: the version of the file's format")
+                .label("before the first table")
+                .hint(format!("begin the file with `config = {}`", keys::VERSION)),
+        ),
+        Some(Node { value: Value::Int(n), span }) if *n != keys::VERSION => notes.push(
+            Diagnostic::error(
+                Code::Version,
+                span.clone(),
+                format!("version {n} of the format is not known here"),
+            )
+            .hint(format!("this Samovar reads `config = {}`; a newer one may read this file", keys::VERSION)),
+        ),
+        Some(_) => {}
+    }
+}
+
+impl Work<'_> {
+    /// The id of a target; equal ones are shared, and so are their connections.
+    fn target(&mut self, settings: TargetSettings) -> TargetId {
+        let at = self.targets.iter().position(|t| *t == settings).unwrap_or_else(|| {
+            self.targets.push(settings);
+            self.targets.len() - 1
+        });
+        TargetId(at)
+    }
+
+    fn error(&mut self, code: Code, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.notes.push(Diagnostic::error(code, span.clone(), message).hint(hint));
+    }
+
+    fn warning(&mut self, code: Code, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.notes.push(Diagnostic::warning(code, span.clone(), message).hint(hint));
+    }
+}
+
+/// A path as the file system sees it, relative ones from the configuration's folder; dots are taken out by text.
+fn absolute(base: &Path, text: &str) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in base.join(text).components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A table of the top that may be missing, checked as empty then.
+fn section(root: &Checked, name: &'static str, table: &'static super::kind::Table) -> Checked {
+    match root.get(name).and_then(Node::table) {
+        Some(t) => t.clone(),
+        None => Checked::empty(table),
+    }
+}
+
+/// The tables of a list.
+fn tables<'a>(root: &'a Checked, name: &str) -> impl Iterator<Item = &'a Checked> {
+    root.get(name).map_or(&[][..], Node::list).iter().filter_map(Node::table)
+}

@@ -1,0 +1,379 @@
+//! `[[site]]`: its hosts, what its requests go to, its rules.
+
+use super::rule::{self, Scope};
+use super::upstream::{FASTCGI_CONNECTIONS, What};
+use super::{Named, RuleSpan, Work, absolute, advice, tables};
+use crate::config::diag::{Code, Diagnostic};
+use crate::config::format::normal_extension;
+use crate::config::net;
+use crate::config::settings::{AccessLog, TargetSettings};
+use crate::config::tree::{Checked, Node, Span, Value};
+use samovar_origin::{FastCgiSettings, FilesSettings, HttpSettings, UpstreamLimits};
+use samovar_rules::{Rule, Site, TargetId};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What kinds of targets a site has; its defaults depend on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Takes {
+    /// A folder of files takes what no handler takes.
+    pub(super) files: bool,
+    /// An HTTP upstream takes everything.
+    pub(super) http: bool,
+    /// FastCGI applications run some scripts.
+    pub(super) handlers: bool,
+}
+
+/// A host that a site took, to find it taken twice.
+struct Taken {
+    host: String,
+    ports: Vec<u16>,
+    site: String,
+    span: Span,
+}
+
+/// Reads all `[[site]]`; also the names of those with `cache = false`.
+pub(super) fn sites(
+    root: &Checked,
+    index: &Option<Vec<String>>,
+    work: &mut Work<'_>,
+) -> (Vec<Site>, Vec<String>) {
+    let mut sites: Vec<Site> = Vec::new();
+    let mut uncached = Vec::new();
+    let mut names: Vec<(String, Span)> = Vec::new();
+    let mut taken: Vec<Taken> = Vec::new();
+    for table in tables(root, "site") {
+        let site = one(table, index, work);
+        let name_span = table.get("name").map_or(table.span.clone(), |n| n.span.clone());
+        if let Some((_, first)) = names.iter().find(|(n, _)| *n == site.name) {
+            let d = Diagnostic::error(
+                Code::Duplicate,
+                name_span.clone(),
+                format!("two sites are named \"{}\"", site.name),
+            )
+            .also(first.clone(), "the first")
+            .hint("give one of them another `name`");
+            work.notes.push(d);
+        }
+        names.push((site.name.clone(), name_span));
+        take_hosts(table, &site, &mut taken, work);
+        if table.bool("cache") == Some(false) {
+            uncached.push(site.name.clone());
+        }
+        sites.push(site);
+    }
+    if root.get("site").is_none_or(|n| n.list().is_empty() && n.value != Value::Invalid) {
+        let hint = "add a site: `[[site]]`, `default = true`, `files = \"/srv/www\"`; `samovar init` writes a whole file";
+        let span = root.get("site").map_or(0..0, |n| n.span.clone());
+        work.error(Code::NoSite, &span, "there is nothing to serve: the file has no `[[site]]`", hint);
+    }
+    (sites, uncached)
+}
+
+fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Site {
+    let hosts = hosts(table);
+    let default = table.bool("default") == Some(true);
+    let first = hosts.iter().find(|h| !h.starts_with("*.")).or(hosts.first());
+    let name = match table.get("name").and_then(Node::text) {
+        Some(name) => name.to_owned(),
+        None => first.cloned().unwrap_or_else(|| "default".to_owned()),
+    };
+    if hosts.is_empty()
+        && !default
+        && table.get("hosts").is_none_or(|n| n.value != Value::Invalid && n.list().is_empty())
+    {
+        let hint = "add `hosts = [\"…\"]`, or `default = true` to take the hosts that no site names";
+        work.error(Code::MissingKey, &table.span, format!("no request can reach the site \"{name}\""), hint);
+    }
+    let canonical = match table.get("canonical_host").and_then(Node::text) {
+        Some(text) => canonical(text),
+        None => {
+            hosts.iter().find(|h| !h.starts_with("*.")).cloned().unwrap_or_else(|| "localhost".to_owned())
+        }
+    };
+    let (fallback, handlers, takes) = targets(table, &name, work);
+    let rules = rules(table, &name, takes, work);
+    let otherwise = otherwise(table, &name, takes, work);
+    let site = Site {
+        name,
+        hosts,
+        ports: ports(table),
+        default,
+        canonical_host: canonical,
+        index: index_of(table, index, &handlers),
+        handlers,
+        fallback,
+        rules,
+        otherwise: Arc::new(otherwise),
+        cache_status: table.bool("cache_status").unwrap_or(true),
+    };
+    advice::site(table, &site, takes, work);
+    site
+}
+
+fn hosts(table: &Checked) -> Vec<String> {
+    let written = table.get("hosts").map_or(Vec::new(), |n| n.value.texts());
+    written.into_iter().map(normal_host).collect()
+}
+
+/// One spelling, `*.` kept.
+fn normal_host(text: &str) -> String {
+    let (star, host) = match text.strip_prefix("*.") {
+        Some(rest) => ("*.", rest),
+        None => ("", text),
+    };
+    let normal =
+        samovar_rules::normalise_host(host, "http").map_or_else(|| host.to_ascii_lowercase(), |(h, _)| h);
+    format!("{star}{normal}")
+}
+
+fn canonical(text: &str) -> String {
+    match samovar_rules::normalise_host(text, "http") {
+        Some((host, Some(port))) => format!("{host}:{port}"),
+        Some((host, None)) => host,
+        None => text.to_ascii_lowercase(),
+    }
+}
+
+fn ports(table: &Checked) -> Vec<u16> {
+    let listed = table.get("ports").map_or(&[][..], Node::list).iter();
+    listed.filter_map(|n| n.value.amount()).filter_map(|n| u16::try_from(n).ok()).collect()
+}
+
+/// Notes hosts that two sites claim on the same port, and a second default site.
+fn take_hosts(table: &Checked, site: &Site, taken: &mut Vec<Taken>, work: &mut Work<'_>) {
+    let nodes = table.get("hosts").map_or(&[][..], Node::list).iter();
+    let mut claims: Vec<(String, Span)> =
+        nodes.filter_map(|n| n.text().map(|t| (normal_host(t), n.span.clone()))).collect();
+    if let (true, Some(node)) = (site.default, table.get("default")) {
+        claims.push((String::new(), node.span.clone()));
+    }
+    for (host, span) in claims {
+        let same = |t: &&Taken| t.host == host && overlap(&t.ports, &site.ports);
+        if let Some(first) = taken.iter().find(same) {
+            let message = match (host.is_empty(), first.site == site.name) {
+                (true, _) => format!("two default sites: \"{}\" and \"{}\"", first.site, site.name),
+                (false, true) => format!("the host \"{host}\" is listed twice"),
+                (false, false) => format!(
+                    "the host \"{host}\" belongs to two sites, \"{}\" and \"{}\"",
+                    first.site, site.name
+                ),
+            };
+            let hint = "keep one of them, or tell them apart by `ports`";
+            work.notes.push(
+                Diagnostic::error(Code::Duplicate, span.clone(), message)
+                    .also(first.span.clone(), "the first")
+                    .hint(hint),
+            );
+        }
+        taken.push(Taken { host, ports: site.ports.clone(), site: site.name.clone(), span });
+    }
+}
+
+fn overlap(a: &[u16], b: &[u16]) -> bool {
+    a.is_empty() || b.is_empty() || a.iter().any(|p| b.contains(p))
+}
+
+/// Index documents: the site's own, the server's, or the usual ones, with PHP's before them where it has a handler.
+fn index_of(table: &Checked, server: &Option<Vec<String>>, handlers: &[(String, TargetId)]) -> Vec<String> {
+    if let Some(own) = table.get("index") {
+        return own.value.texts().into_iter().map(str::to_owned).collect();
+    }
+    if let Some(server) = server {
+        return server.clone();
+    }
+    let php = handlers.iter().any(|(e, _)| e == ".php").then_some("index.php");
+    php.into_iter().chain(["index.html", "index.htm"]).map(str::to_owned).collect()
+}
+
+type Targets = (TargetId, Vec<(String, TargetId)>, Takes);
+
+/// Exactly one of `files`, `upstream`, `origin`, and the handlers beside the first.
+fn targets(table: &Checked, site: &str, work: &mut Work<'_>) -> Targets {
+    let written: Vec<(&str, &Node)> =
+        ["files", "upstream", "origin"].into_iter().filter_map(|k| table.get(k).map(|n| (k, n))).collect();
+    let mut takes = Takes::default();
+    let fallback = match written.as_slice() {
+        [("files", node)] => {
+            takes.files = true;
+            node.text().map(|path| files(table, path, node, work))
+        }
+        [("upstream", node)] => {
+            takes.http = true;
+            node.text().and_then(|name| work.upstream_target(name, &node.span))
+        }
+        [(_, node)] => {
+            takes.http = true;
+            node.text().and_then(|url| net::parse_origin_url(url).ok()).map(|url| {
+                let limits = UpstreamLimits::default();
+                let (name, address, base_path) = (url.authority, url.address, url.base_path);
+                work.target(TargetSettings::Http(HttpSettings {
+                    name,
+                    address,
+                    host: None,
+                    base_path,
+                    limits,
+                }))
+            })
+        }
+        [] => {
+            let hint =
+                "add `files = \"/srv/www\"`, `origin = \"http://127.0.0.1:3000\"`, or `upstream = \"NAME\"`";
+            work.error(
+                Code::MissingKey,
+                &table.span,
+                format!("the site \"{site}\" has nothing to serve"),
+                hint,
+            );
+            None
+        }
+        [(one, first), (two, second), ..] => {
+            let message = format!("the site \"{site}\" has both `{one}` and `{two}`");
+            let d = Diagnostic::error(Code::Contradiction, second.span.clone(), message);
+            work.notes.push(
+                d.also(first.span.clone(), "the first").hint("keep one; a second site can have the other"),
+            );
+            None
+        }
+    };
+    let handlers = handlers(table, takes.files, work);
+    takes.handlers = !handlers.is_empty();
+    // An id that is never used: where there is no target, an error was noted.
+    (fallback.unwrap_or(TargetId(0)), handlers, takes)
+}
+
+fn files(table: &Checked, path: &str, node: &Node, work: &mut Work<'_>) -> TargetId {
+    let root = absolute(&work.around.base, path);
+    work.folders.push(Named { path: root.clone(), span: node.span.clone(), key: "files" });
+    let types = match table.get("types").map(|n| &n.value) {
+        Some(Value::Map(pairs)) => pairs
+            .iter()
+            .filter_map(|(k, _, v)| {
+                Some((normal_extension(k).trim_start_matches('.').to_owned(), v.text()?.to_owned()))
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    let never: Vec<PathBuf> = work.around.file.iter().cloned().chain(work.log_file.iter().cloned()).collect();
+    work.target(TargetSettings::Files(FilesSettings {
+        root,
+        listing: table.bool("listing").unwrap_or(false),
+        follow_links: table.bool("follow_links").unwrap_or(true),
+        never,
+        types,
+    }))
+}
+
+fn handlers(table: &Checked, has_files: bool, work: &mut Work<'_>) -> Vec<(String, TargetId)> {
+    let mut all: Vec<(String, TargetId)> = Vec::new();
+    let Some(list) = table.get("handlers") else { return all };
+    if !has_files && !list.list().is_empty() && !table.has("files") {
+        let hint = "add `files`: the folder with the scripts";
+        work.error(Code::Unmet, &list.span, "handlers run scripts among files, and this site has none", hint);
+    }
+    for handler in list.list().iter().filter_map(Node::table) {
+        let target = fastcgi(table, handler, work);
+        for node in handler.get("extension").map_or(&[][..], Node::list) {
+            let Some(extension) = node.text().map(normal_extension) else { continue };
+            if all.iter().any(|(e, _)| *e == extension) {
+                let message = format!("\"{extension}\" has a handler already");
+                work.error(Code::Duplicate, &node.span, message, "keep one of them");
+            }
+            if let Some(target) = target {
+                all.push((extension, target));
+            }
+        }
+    }
+    all
+}
+
+fn fastcgi(site: &Checked, handler: &Checked, work: &mut Work<'_>) -> Option<TargetId> {
+    let node = handler.get("fastcgi")?;
+    let text = node.text()?;
+    let (name, address, limits) = if text.contains(':') {
+        let limits = UpstreamLimits { max_connections: FASTCGI_CONNECTIONS, ..UpstreamLimits::default() };
+        (text.to_owned(), net::parse_address(text).ok()?, limits)
+    } else {
+        match work.upstream(text, &node.span) {
+            What::FastCgi(address, limits) => (text.to_owned(), address, limits),
+            What::Broken => return None,
+            What::Http(_) => {
+                let message = format!("the upstream \"{text}\" speaks HTTP, not FastCGI");
+                work.error(Code::Contradiction, &node.span, message, "name an upstream with `fastcgi`");
+                return None;
+            }
+        }
+    };
+    let root = handler.get("root").or(site.get("files")).and_then(Node::text)?;
+    let params = match handler.get("params").map(|n| &n.value) {
+        Some(Value::Map(pairs)) => {
+            pairs.iter().filter_map(|(k, _, v)| Some((k.clone(), v.text()?.to_owned()))).collect()
+        }
+        _ => Vec::new(),
+    };
+    let root = absolute(&work.around.base, root);
+    Some(work.target(TargetSettings::FastCgi(FastCgiSettings { name, address, root, limits, params })))
+}
+
+fn rules(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Vec<Rule> {
+    let mut all: Vec<Rule> = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
+    for (at, own) in tables(table, "rule").enumerate() {
+        let id_node = own.get("id");
+        let id = id_node.and_then(Node::text).map_or_else(|| format!("r{}", at + 1), str::to_owned);
+        if let (Some(node), true) = (id_node, all.iter().any(|r| r.id == id)) {
+            let message = format!("two rules of this site have the id \"{id}\"");
+            work.error(Code::Duplicate, &node.span, message, "give one of them another `id`");
+        }
+        let scope = Scope { own, site: Some(table), id: &id, site_name: site };
+        let rule = rule::rule(&scope, takes, work);
+        advice::rule(&scope, &rule, work);
+        work.rule_spans.push(RuleSpan { site: site.to_owned(), id: id.clone(), span: own.span.clone() });
+        spans.push(own.span.clone());
+        all.push(rule);
+    }
+    hidden(site, &all, &spans, work);
+    all
+}
+
+fn hidden(site: &str, rules: &[Rule], spans: &[Span], work: &mut Work<'_>) {
+    let probe = Site {
+        name: site.to_owned(),
+        hosts: Vec::new(),
+        ports: Vec::new(),
+        default: false,
+        canonical_host: String::new(),
+        handlers: Vec::new(),
+        fallback: TargetId(0),
+        index: Vec::new(),
+        rules: rules.to_vec(),
+        otherwise: Arc::default(),
+        cache_status: true,
+    };
+    for (id, by) in samovar_rules::hidden_rules(&probe) {
+        let span_of = |id: &str| rules.iter().position(|r| r.id == id).and_then(|i| spans.get(i)).cloned();
+        let (Some(span), Some(by_span)) = (span_of(&id), span_of(&by)) else { continue };
+        let message = format!("the rule {id} can never be chosen: {by} takes all its requests");
+        let d = Diagnostic::warning(Code::HiddenRule, span, message)
+            .label("never chosen")
+            .also(by_span, "takes all its requests");
+        work.notes
+            .push(d.hint(format!("the first rule that matches holds: move {id} before {by}, or remove it")));
+    }
+}
+
+/// What holds where no rule matches.
+fn otherwise(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Rule {
+    let scope = Scope { own: table, site: None, id: "default", site_name: site };
+    let rule = rule::policy(&scope, takes, work);
+    advice::rule(&scope, &rule, work);
+    rule
+}
+
+/// The access log, which must not be served if it lies among the files.
+pub(super) fn log_file(access: &AccessLog) -> Option<PathBuf> {
+    match access {
+        AccessLog::File(path) => Some(path.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,153 @@
+//! The configuration: one TOML file, understood as a whole or refused as a whole.
+//!
+//! `keys/` declares every key once. A text goes `read` (encoding, syntax) → `tree` (names and types) → `lower`
+//! (meaning) → [`Settings`]; each step collects all it has to say, with places, and `render` draws it. `docs`
+//! writes `samovar init`, the reference and the schema from the same keys; `edit` changes rules in a text and keeps
+//! its comments. Not here: when a configuration is read or takes effect (`state`, `cli`).
+
+mod diag;
+mod docs;
+mod edit;
+mod format;
+mod keys;
+mod kind;
+mod lower;
+mod memory;
+mod net;
+mod plain;
+mod read;
+mod render;
+mod settings;
+mod suggest;
+mod tree;
+mod units;
+
+pub use diag::{Code, Diagnostic, Severity};
+pub use docs::{init_text, reference, schema};
+pub use edit::{
+    EditError, ListedRule, Position, RuleEdit, add_rule, list_rules, move_rule, remove_rule, rule_from_words,
+    set_rule,
+};
+pub use lower::RuleSpan;
+pub use memory::{Memory, budget};
+pub use net::{Listen, Network, TrustedProxies, parse_address, parse_listen, parse_network};
+pub use plain::{CommandLine, from_folder, from_origin};
+pub use read::FILE_MAX_BYTES;
+pub use render::{Place, Report, place};
+pub use settings::{
+    AccessLog, Budget, ErrorDetail, LimitSettings, LogFormat, LogSettings, MemorySettings, ServerSettings,
+    Settings, TargetSettings, Watched,
+};
+pub use units::{show_duration, show_size, size_bytes};
+
+use lower::{Around, Lowered, Named};
+use std::path::{Path, PathBuf};
+
+/// A configuration that was accepted.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What the server runs by.
+    pub settings: Settings,
+    /// What somebody should look at.
+    pub warnings: Vec<Diagnostic>,
+    /// The name it was read under.
+    pub file: String,
+    /// The text it comes from; rules are edited in it.
+    pub text: String,
+    /// Where each rule stands in the text.
+    pub rule_spans: Vec<RuleSpan>,
+}
+
+impl Loaded {
+    /// The warnings, to be drawn.
+    pub fn warnings(&self) -> Report {
+        Report::new(&self.file, &self.text, self.warnings.clone())
+    }
+
+    /// The line of a rule, counted from 1.
+    pub fn rule_line(&self, site: &str, id: &str) -> Option<usize> {
+        let found = self.rule_spans.iter().find(|r| r.site == site && r.id == id)?;
+        Some(place(&self.text, found.span.start).line)
+    }
+}
+
+/// Reads and understands a file. Folders that it names and that do not exist are warnings.
+///
+/// # Errors
+/// All errors at once, none of it taken.
+pub fn load(path: &Path) -> Result<Loaded, Report> {
+    let name = path.display().to_string();
+    let bytes = read_file(path).map_err(|e| unreadable(&name, &e))?;
+    let text = read::text_of(&bytes, &name)?;
+    let (mut loaded, folders) = understand(&text, &name, &around(Some(path)))?;
+    loaded.warnings.extend(folders.iter().filter_map(missing));
+    Ok(loaded)
+}
+
+/// Understands a text. `file_name` stands in messages; relative paths begin at its folder. Reads how much memory
+/// the machine has, and nothing else.
+///
+/// # Errors
+/// All errors at once, none of it taken.
+pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Report> {
+    let text = read::text_of(text.as_bytes(), file_name)?;
+    let path = Path::new(file_name);
+    let named = path.file_name().is_some().then_some(path);
+    understand(&text, file_name, &around(named)).map(|(loaded, _)| loaded)
+}
+
+/// One byte more than allowed is read, so that too large a file is told from a fitting one.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let file = std::fs::File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory));
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn unreadable(name: &str, error: &std::io::Error) -> Report {
+    let d = Diagnostic::error(Code::Unreadable, 0..0, format!("{name} cannot be read: {error}"));
+    let d = match error.kind() {
+        std::io::ErrorKind::NotFound => d.hint(format!("write one with `samovar init > {name}`")),
+        std::io::ErrorKind::PermissionDenied => d.hint("let the user that Samovar runs as read it"),
+        std::io::ErrorKind::IsADirectory => {
+            d.hint("name the file inside it; a folder of pages is served with `samovar serve DIR`")
+        }
+        _ => d,
+    };
+    Report::new(name, "", vec![d])
+}
+
+fn around(file: Option<&Path>) -> Around {
+    let file = file.and_then(|f| std::path::absolute(f).ok());
+    let base = file.as_deref().and_then(Path::parent).map(PathBuf::from);
+    let base = base.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
+    Around { base, file, memory: memory::look() }
+}
+
+fn missing(named: &Named) -> Option<Diagnostic> {
+    if named.path.is_dir() {
+        return None;
+    }
+    let what = if named.path.exists() { "is not a folder" } else { "does not exist" };
+    let message = format!("{} {what}", named.path.display());
+    let d = Diagnostic::warning(Code::MissingFile, named.span.clone(), message);
+    Some(d.hint(format!("create it, or change `{}`; until then requests get an error page", named.key)))
+}
+
+/// The pure part.
+fn understand(text: &str, file: &str, around: &Around) -> Result<(Loaded, Vec<Named>), Report> {
+    let tree = read::tree_of(text).map_err(|found| Report::new(file, text, found))?;
+    let mut notes = diag::Notes::default();
+    let root = tree::check_table(&tree, 0..0, &keys::ROOT, &mut notes);
+    let Lowered { settings, rule_spans, folders } = lower::lower(&root, around, &mut notes);
+    if notes.has_errors() {
+        return Err(Report::new(file, text, notes.all));
+    }
+    let warnings = Report::new(file, text, notes.all).diagnostics;
+    let loaded = Loaded { settings, warnings, file: file.to_owned(), text: text.to_owned(), rule_spans };
+    Ok((loaded, folders))
+}

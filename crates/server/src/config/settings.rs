@@ -1,0 +1,193 @@
+//! What the server runs by: a configuration after it was understood. Plain values, no text, no places.
+//!
+//! Not here: how they come about (`lower/`).
+
+use super::net::{Listen, TrustedProxies};
+use samovar_origin::{FastCgiSettings, FilesSettings, HttpSettings};
+use samovar_rules::{HotWish, Rule, Site, Sites, TargetId};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Everything.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `[server]`.
+    pub server: ServerSettings,
+    /// `[limits]`.
+    pub limits: LimitSettings,
+    /// `[memory]`.
+    pub memory: MemorySettings,
+    /// `[log]`.
+    pub log: LogSettings,
+    /// `[hot]`: what holds where neither rule nor site say otherwise (they carry their own copy).
+    pub hot: HotWish,
+    /// The sites with their rules.
+    pub sites: Sites,
+    /// What requests go to; `TargetId` is an index into it.
+    pub targets: Vec<TargetSettings>,
+    /// Files whose change ends what rules stored, beyond the served files themselves.
+    pub watches: Vec<Watched>,
+    /// Names of sites whose `cache` is false; their rules say never.
+    pub uncached_sites: Vec<String>,
+    pub(super) for_files: HashMap<String, Vec<Arc<Rule>>>,
+}
+
+/// What a request goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetSettings {
+    /// A folder of files.
+    Files(FilesSettings),
+    /// An HTTP upstream.
+    Http(HttpSettings),
+    /// A FastCGI application.
+    FastCgi(FastCgiSettings),
+}
+
+/// `[server]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// Where to listen.
+    pub listen: Vec<Listen>,
+    /// The admin interface; `None` if it is off.
+    pub admin: Option<Listen>,
+    /// Serving threads; `None` for one per core.
+    pub workers: Option<usize>,
+    /// Who sees what went wrong.
+    pub error_detail: ErrorDetail,
+    /// Peers that are believed.
+    pub trusted_proxies: TrustedProxies,
+}
+
+/// Who is told on an error page what went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorDetail {
+    /// Clients on this machine.
+    Loopback,
+    /// Everybody.
+    Always,
+    /// Nobody.
+    Never,
+}
+
+/// `[limits]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// Longest request line.
+    pub line_max_bytes: usize,
+    /// Largest request head.
+    pub head_max_bytes: usize,
+    /// Fields of a request.
+    pub fields_max: usize,
+    /// Largest request body; `None` for no bound.
+    pub body_max_bytes: Option<u64>,
+    /// For a request's head.
+    pub head_timeout: Duration,
+    /// Between two pieces of a request's body.
+    pub body_timeout: Duration,
+    /// Until the next request.
+    pub idle_timeout: Duration,
+    /// Without progress of an answer.
+    pub send_timeout: Duration,
+    /// Connections of clients.
+    pub connections_max: usize,
+    /// For requests under way when the server stops.
+    pub stop_timeout: Duration,
+}
+
+/// `[memory]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// The budget.
+    pub size_bytes: u64,
+    /// Where the budget comes from.
+    pub from: Budget,
+    /// Largest answer stored.
+    pub entry_max_bytes: u64,
+}
+
+/// Where the memory budget comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// A size was written.
+    Written,
+    /// A share of the machine's memory.
+    Machine {
+        /// The share.
+        percent: u8,
+        /// The machine's memory.
+        of_bytes: u64,
+    },
+    /// A share of the control group's limit.
+    ControlGroup {
+        /// The share.
+        percent: u8,
+        /// The limit.
+        of_bytes: u64,
+    },
+    /// The memory could not be found out.
+    Guessed,
+}
+
+/// `[log]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    /// Where the access log goes.
+    pub access: AccessLog,
+    /// What a line looks like.
+    pub format: LogFormat,
+    /// Requests remembered.
+    pub traces: usize,
+    /// Memory for them.
+    pub traces_max_bytes: usize,
+}
+
+/// Where the access log goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessLog {
+    /// Nowhere.
+    Off,
+    /// Standard error.
+    Stderr,
+    /// A file, absolute.
+    File(PathBuf),
+}
+
+/// What a line of the access log looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Apache's combined, with more at the end.
+    Combined,
+    /// One object per line.
+    Json,
+}
+
+/// Files whose change ends what a rule stored.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// The site's name.
+    pub site: String,
+    /// The rule's id; `default` for the site's own policy.
+    pub rule: String,
+    /// The folder to watch: what stands before the first wildcard, absolute.
+    pub root: PathBuf,
+    /// Compared with absolute paths.
+    pub glob: globset::GlobMatcher,
+}
+
+impl Settings {
+    /// The rule with what holds for the target that really takes the request.
+    ///
+    /// A rule without a lifetime policy means `until_changed` for files and `respect` for all else. Where a site
+    /// has both, the target is known only after routing (an index document may be a script), so `Routed::rule`
+    /// carries the careful one, `respect`; ask here once the target is known.
+    pub fn rule_for<'a>(&'a self, site: &Site, rule: &'a Rule, target: TargetId) -> &'a Rule {
+        if self.for_files.is_empty() || !matches!(self.targets.get(target.0), Some(TargetSettings::Files(_)))
+        {
+            return rule;
+        }
+        let of_site = self.for_files.get(&site.name);
+        of_site.and_then(|rules| rules.iter().find(|r| r.id == rule.id)).map_or(rule, Arc::as_ref)
+    }
+}
