@@ -5,7 +5,7 @@
 //! §5.4 writes `; `, RFC 2109 §4.4 let servers cut at commas too), so a name counts if either cut shows it. Not here:
 //! what follows for storing and reuse (`policy`). Values never leave this file except into the key.
 
-use crate::types::{Normalise, Rule};
+use crate::types::Rule;
 use crate::wild::wild_match;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
@@ -136,9 +136,9 @@ fn is_in_key(rule: &Rule, reading: Reading<'_>) -> bool {
         && reading.name.is_some_and(|name| rule.vary_cookies.iter().any(|word| word.as_bytes() == name))
 }
 
-/// True if the rule puts the whole field into the key, unchanged.
+/// True if the rule puts the whole field into the key, where it is always exact.
 fn whole_field_in_key(rule: &Rule) -> bool {
-    rule.vary_headers.iter().any(|vary| vary.name == COOKIE && vary.normalise == Normalise::Exact)
+    rule.vary_headers.iter().any(|vary| vary.name == COOKIE)
 }
 
 /// The names of the cookies that may matter: not ignored, not in the key. Each once, in the order they came.
@@ -194,7 +194,7 @@ pub(crate) fn that_matter(rule: &Rule, headers: &HeaderMap) -> Option<HeaderValu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::VaryHeader;
+    use crate::types::{Normalise, VaryHeader};
     use proptest::prelude::*;
 
     fn map(lines: &[&str]) -> HeaderMap {
@@ -257,9 +257,6 @@ mod tests {
         let mut rule = rule("", "");
         rule.vary_headers = vec![VaryHeader { name: COOKIE, normalise: Normalise::Exact }];
         assert!(relevant_cookies(&rule, &map(&["a=1"])).is_empty());
-        // Lower-casing would make two sessions one.
-        rule.vary_headers = vec![VaryHeader { name: COOKIE, normalise: Normalise::Lower }];
-        assert_eq!(relevant_cookies(&rule, &map(&["a=1"])), ["a"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::cookies::pieces;
 use crate::path::push_lower_case;
 use crate::query::normalise_query;
 use crate::types::{Key, Rule};
-use crate::value::normal_bytes;
+use crate::value::{SECRET_FIELDS, normal_bytes};
 use http::HeaderMap;
 use std::fmt::Write as _;
 
@@ -86,9 +86,6 @@ fn push_escaped(text: &mut String, bytes: &[u8], special: &[u8]) {
     }
 }
 
-/// Fields whose values are credentials.
-const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-
 impl Key {
     /// The key for people: values of cookies and credentials are left out.
     pub fn redacted(&self) -> String {
@@ -110,7 +107,7 @@ impl Key {
 }
 
 fn is_secret(name: &str) -> bool {
-    name.starts_with("cookie ") || SECRET.contains(&name)
+    name.starts_with("cookie ") || SECRET_FIELDS.iter().any(|field| field == name)
 }
 
 #[cfg(test)]

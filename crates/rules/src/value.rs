@@ -7,12 +7,16 @@
 use crate::cookies;
 use crate::quality::{best_encoding, best_language};
 use crate::types::{Normalise, Rule};
-use http::header::COOKIE;
+use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::borrow::Cow;
 
+/// Fields whose values are credentials: always exact, never rewritten, never shown.
+pub(crate) const SECRET_FIELDS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION];
+
 /// The value of a field made comparable; `None` if the field is absent and its absence is a value of its own
-/// (for languages and codings it is not: absence means the default, or `identity`).
+/// (for languages and codings it is not: absence means the default, or `identity`). Credentials and cookies are
+/// always compared exactly.
 pub fn normalise_value(how: &Normalise, name: &HeaderName, headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::from_bytes(&normal_bytes(how, name, headers)?).ok()
 }
@@ -24,6 +28,8 @@ pub(crate) fn normal_bytes<'a>(
     headers: &'a HeaderMap,
 ) -> Option<Cow<'a, [u8]>> {
     match how {
+        // Two sessions whose credentials differ by case only are two sessions.
+        _ if SECRET_FIELDS.contains(name) => combined(name, headers),
         Normalise::Exact => combined(name, headers),
         Normalise::Lower => combined(name, headers).map(|value| value.to_ascii_lowercase().into()),
         Normalise::Languages(list) => {
@@ -49,17 +55,18 @@ fn combined<'a>(name: &HeaderName, headers: &'a HeaderMap) -> Option<Cow<'a, [u8
     }
 }
 
-/// What the origin must be sent where a rule normalises a field: the value that stands in the key. Otherwise a
-/// request that asks for `gzip, zstd` could fill the entry that everyone who accepts only `gzip` is answered from.
+/// Negotiation settled: where a rule chooses the language or the coding, the origin is sent the choice that stands in
+/// the key. Otherwise a request that asks for `gzip, zstd` could fill the entry that everyone who accepts only `gzip`
+/// is answered from. Other fields go as they came, even if the key does not mind their case: a cookie in lower case
+/// would be another session's.
 pub fn normalise_for_origin(rule: &Rule, headers: &mut HeaderMap) {
-    for vary in rule.vary_headers.iter().filter(|vary| vary.normalise != Normalise::Exact) {
-        match normalise_value(&vary.normalise, &vary.name, headers) {
-            Some(value) => {
-                headers.insert(vary.name.clone(), value);
-            }
-            None => {
-                headers.remove(&vary.name);
-            }
+    for vary in &rule.vary_headers {
+        let negotiated = matches!(vary.normalise, Normalise::Languages(_) | Normalise::Encodings(_));
+        if !negotiated || SECRET_FIELDS.contains(&vary.name) {
+            continue;
+        }
+        if let Some(value) = normalise_value(&vary.normalise, &vary.name, headers) {
+            headers.insert(vary.name.clone(), value);
         }
     }
 }
@@ -126,6 +133,15 @@ mod tests {
     }
 
     #[test]
+    fn credentials_are_always_exact() {
+        for how in how() {
+            let headers = map(&[(&COOKIE, " sid=A"), (&AUTHORIZATION, "Bearer A")]);
+            assert_eq!(text(normalise_value(&how, &COOKIE, &headers)).as_deref(), Some("sid=A"));
+            assert_eq!(text(normalise_value(&how, &AUTHORIZATION, &headers)).as_deref(), Some("Bearer A"));
+        }
+    }
+
+    #[test]
     fn the_origin_sees_what_the_key_says() {
         let rule = Rule {
             vary_headers: vec![
@@ -134,15 +150,21 @@ mod tests {
                     normalise: Normalise::Languages(vec!["en".into(), "de".into()]),
                 },
                 VaryHeader { name: ACCEPT_ENCODING, normalise: Normalise::Encodings(vec!["gzip".into()]) },
-                VaryHeader { name: USER_AGENT, normalise: Normalise::Exact },
+                VaryHeader { name: USER_AGENT, normalise: Normalise::Lower },
+                VaryHeader { name: COOKIE, normalise: Normalise::Lower },
             ],
             ..Rule::default()
         };
-        let mut headers = map(&[(&ACCEPT_ENCODING, "gzip, zstd"), (&USER_AGENT, " X ")]);
+        let mut headers = map(&[(&ACCEPT_ENCODING, "gzip, zstd"), (&USER_AGENT, " X "), (&COOKIE, "sid=A")]);
         normalise_for_origin(&rule, &mut headers);
         assert_eq!(
             headers,
-            map(&[(&ACCEPT_LANGUAGE, "en"), (&ACCEPT_ENCODING, "gzip"), (&USER_AGENT, " X ")])
+            map(&[
+                (&ACCEPT_LANGUAGE, "en"),
+                (&ACCEPT_ENCODING, "gzip"),
+                (&USER_AGENT, " X "),
+                (&COOKIE, "sid=A")
+            ])
         );
     }
 
