@@ -45,8 +45,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
             return Poll::Ready(ended);
         }
         let mut served = false;
+        let mut now_ns = 0;
         loop {
-            let now_ns = self.conn.0.hub.side.now_ns();
+            if !self.input.is_empty() {
+                now_ns = self.conn.0.hub.side.now_ns();
+            }
             match self.take_heads(cx, now_ns, &mut served)? {
                 Heads::More => {}
                 Heads::Full => {
@@ -71,7 +74,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
                 Poll::Ready(filled) => self.eof = filled? == 0,
                 Poll::Pending => {
                     let wait = if self.input.is_empty() { Wait::Idle } else { Wait::Head };
-                    self.conn.0.wait_for(wait, served, now_ns / 1_000_000);
+                    if served {
+                        // The clock was read for what was served.
+                        self.conn.0.wait_for(wait, true, now_ns / 1_000_000);
+                    } else {
+                        self.wait_for(wait, false);
+                    }
                     return Poll::Pending;
                 }
             }

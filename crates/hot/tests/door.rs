@@ -1,0 +1,525 @@
+//! At the door: refusals, timeouts, limits, half-closed clients, upgrades and stopping, on a paused clock.
+
+mod common;
+
+use bytes::Bytes;
+use common::wire::answers;
+use common::{Side, grant, prepared};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use samovar_hot::{Accepted, BodyRejected, ConnHandle, End, Hub, Limits, MapBounds, engine, serve};
+use samovar_reason::{Hot, Reject};
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::error::Error;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio::time::{Instant, sleep};
+
+/// One connection to a served layer.
+struct Rig {
+    side: Rc<Side>,
+    hub: Rc<Hub>,
+    client: DuplexStream,
+    server: JoinHandle<End<DuplexStream>>,
+    /// Paths the service was called for, with the outcome of their bodies.
+    called: Rc<RefCell<Vec<String>>>,
+}
+
+fn limits() -> Limits {
+    Limits {
+        head_max_bytes: 4_000,
+        line_max_bytes: 1_000,
+        fields_max: 20,
+        body_max_bytes: Some(100_000),
+        head_timeout_ms: 1_000,
+        body_timeout_ms: 2_000,
+        idle_timeout_ms: 3_000,
+        send_timeout_ms: 4_000,
+        half_close_ms: 500,
+    }
+}
+
+fn rig(pipe: usize) -> Rig {
+    rig_with(pipe, limits())
+}
+
+fn rig_with(pipe: usize, limits: Limits) -> Rig {
+    let side = Side::new();
+    let hub = Hub::with(Rc::clone(&side) as _, limits, MapBounds::default());
+    let live = Arc::new(AtomicU8::new(0));
+    hub.grant(grant("a", "/hot", prepared("hot", &live))).unwrap();
+    hub.grant(grant("a", "/large", prepared(&"x".repeat(200_000), &live))).unwrap();
+    let (client, theirs) = tokio::io::duplex(pipe);
+    let layer = hub.accept(theirs, Accepted { listener: 0, peer: None });
+    let called: Rc<RefCell<Vec<String>>> = Rc::default();
+    let (http, calls) = (engine(&hub), Rc::clone(&called));
+    let server = spawn_local(async move {
+        serve(layer, &http, |request, conn| answer(request, conn, Rc::clone(&calls))).await
+    });
+    let sweeper = Rc::downgrade(&hub);
+    spawn_local(async move {
+        while let Some(hub) = sweeper.upgrade() {
+            hub.sweep();
+            drop(hub);
+            sleep(Duration::from_millis(100)).await;
+        }
+    });
+    Rig { side, hub, client, server, called }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    conn: ConnHandle,
+    calls: Rc<RefCell<Vec<String>>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path = request.uri().path().to_owned();
+    let mut response = Response::new(Full::new(Bytes::from(format!("cold {path}"))));
+    let mut outcome = String::new();
+    match path.as_str() {
+        "/slow" => sleep(Duration::from_millis(300)).await,
+        "/very-slow" => sleep(Duration::from_secs(60)).await,
+        "/unread" => {}
+        "/upgrade" => {
+            conn.accept_upgrade();
+            *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+            *response.body_mut() = Full::default();
+        }
+        _ => match request.into_body().collect().await {
+            Ok(body) => outcome = format!(" {}", body.to_bytes().len()),
+            Err(error) => {
+                let io = error.source().and_then(|e| e.downcast_ref::<std::io::Error>());
+                let why = io.and_then(|e| e.get_ref()).and_then(|e| e.downcast_ref::<BodyRejected>());
+                outcome = format!(" {:?}", why.map(|r| r.0));
+            }
+        },
+    }
+    calls.borrow_mut().push(path + &outcome);
+    Ok(response)
+}
+
+impl Rig {
+    async fn send(&mut self, bytes: &str) {
+        self.client.write_all(bytes.as_bytes()).await.unwrap();
+    }
+
+    /// Everything until the connection closes; then the client closes too.
+    async fn read_all(&mut self) -> String {
+        let mut all = Vec::new();
+        self.client.read_to_end(&mut all).await.unwrap();
+        self.client.shutdown().await.unwrap();
+        String::from_utf8(all).unwrap()
+    }
+
+    /// Reads until `end` has come.
+    async fn read_until(&mut self, end: &str) -> String {
+        let mut all = Vec::new();
+        let mut piece = [0; 1_000];
+        while !all.ends_with(end.as_bytes()) {
+            let n = self.client.read(&mut piece).await.unwrap();
+            assert!(n > 0, "closed after {:?}", String::from_utf8_lossy(&all));
+            all.extend_from_slice(&piece[..n]);
+        }
+        String::from_utf8(all).unwrap()
+    }
+
+    async fn end(self) -> End<DuplexStream> {
+        drop(self.client);
+        let end =
+            tokio::time::timeout(Duration::from_secs(1_000), self.server).await.expect("it ends").unwrap();
+        assert_eq!(self.hub.connections(), 0);
+        end
+    }
+
+    fn called(&self) -> Vec<String> {
+        self.called.borrow().clone()
+    }
+
+    fn rejects(&self) -> Vec<Reject> {
+        self.side.rejects.borrow().clone()
+    }
+}
+
+fn on_local<F: Future<Output = ()>>(test: F) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    LocalSet::new().block_on(&runtime, test);
+}
+
+fn statuses(read: &str) -> Vec<u16> {
+    answers(read.as_bytes(), &[]).iter().map(|a| a.status).collect()
+}
+
+const HOT: &str = "GET /hot HTTP/1.1\r\nHost: a\r\n\r\n";
+const COLD: &str = "GET /cold HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[test]
+fn refusals_are_answered_behind_earlier_answers_and_close() {
+    let long_line = format!("GET /{} HTTP/1.1\r\n", "x".repeat(1_000));
+    let long_head = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(4_000));
+    let many = format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(20));
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\n\r\n", 400),
+        ("GET / HTTP/1.1\nHost: a\n\n", 400),
+        ("GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505),
+        ("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+        ("GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", 417),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100001\r\n\r\n", 413),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (&long_line, 414),
+        (&long_head, 431),
+        (&many, 431),
+    ] {
+        for before in ["", HOT, COLD, &format!("{HOT}{COLD}{HOT}")] {
+            on_local(async {
+                let mut rig = rig(100_000);
+                rig.send(before).await;
+                rig.send(request).await;
+                let read = rig.read_all().await;
+                let mut wanted = vec![200; before.matches("GET").count()];
+                wanted.push(status);
+                assert_eq!(statuses(&read), wanted, "{before:?} {request:?}");
+                assert_eq!(rig.rejects().len(), 1);
+                assert!(matches!(rig.end().await, End::Closed));
+            });
+        }
+    }
+}
+
+#[test]
+fn a_refused_client_that_goes_on_sending_gets_its_answer_and_is_let_go() {
+    on_local(async {
+        let mut rig = rig(100);
+        rig.send("GET / HTTP/1.1\r\n\r\n").await;
+        let (mut from, mut to) = tokio::io::split(rig.client);
+        let (read, ()) = tokio::join!(
+            async {
+                let mut all = String::new();
+                from.read_to_string(&mut all).await.unwrap();
+                all
+            },
+            async { while to.write_all(&[b'x'; 50]).await.is_ok() {} }
+        );
+        assert_eq!(statuses(&read), [400]);
+        rig.server.await.unwrap();
+    });
+}
+
+#[test]
+fn a_head_that_does_not_end_is_408_and_the_clock_starts_with_its_first_byte() {
+    for first in ["", HOT, COLD] {
+        on_local(async {
+            let mut rig = rig(100_000);
+            rig.send(first).await;
+            sleep(Duration::from_millis(2_500)).await;
+            let start = Instant::now();
+            rig.send("GET /x HTTP/1.1\r\nHo").await;
+            sleep(Duration::from_millis(600)).await;
+            rig.send("st").await;
+            let read = rig.read_all().await;
+            assert_eq!(statuses(&read).last(), Some(&408), "{first:?}");
+            assert_eq!(rig.rejects(), [Reject::HeadTimeout]);
+            assert!((1_000..1_200).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+        });
+    }
+}
+
+#[test]
+fn an_idle_connection_closes_silently_and_hot_answers_keep_it_alive() {
+    for first in ["", HOT, COLD] {
+        on_local(async {
+            let mut rig = rig(100_000);
+            rig.send(first).await;
+            for _ in 0..5 {
+                sleep(Duration::from_millis(2_500)).await;
+                rig.send(HOT).await;
+            }
+            let start = Instant::now();
+            let read = rig.read_all().await;
+            assert!((2_900..3_300).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+            assert_eq!(statuses(&read), vec![200; 5 + usize::from(!first.is_empty())]);
+            assert_eq!(*rig.side.dropped.borrow(), [Reject::IdleTimeout]);
+            assert!(rig.rejects().is_empty());
+        });
+    }
+}
+
+#[test]
+fn empty_lines_do_not_keep_a_connection_alive() {
+    on_local(async {
+        let mut rig = rig(100_000);
+        let start = Instant::now();
+        for _ in 0..5 {
+            sleep(Duration::from_millis(500)).await;
+            rig.send("\r\n").await;
+        }
+        assert_eq!(rig.read_all().await, "");
+        assert!(start.elapsed().as_millis() < 3_300, "{:?}", start.elapsed());
+    });
+}
+
+#[test]
+fn a_body_that_stops_is_408_and_the_service_is_told() {
+    for fields in ["Content-Length: 10\r\n\r\n12345", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n"] {
+        on_local(async {
+            let mut rig = rig(100_000);
+            rig.send(&format!("POST /echo HTTP/1.1\r\nHost: a\r\n{fields}")).await;
+            let start = Instant::now();
+            let read = rig.read_all().await;
+            assert_eq!(statuses(&read), [408]);
+            assert!((2_000..2_300).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+            assert_eq!(rig.called(), ["/echo Some(BodyTimeout)"]);
+            assert!(matches!(rig.end().await, End::Closed));
+        });
+    }
+}
+
+#[test]
+fn pieces_of_a_body_may_take_their_time_together() {
+    on_local(async {
+        let mut rig = rig(100_000);
+        rig.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n").await;
+        for _ in 0..10 {
+            sleep(Duration::from_millis(1_500)).await;
+            rig.send("x").await;
+        }
+        rig.read_until("cold /echo").await;
+        assert_eq!(rig.called(), ["/echo 10"]);
+    });
+}
+
+#[test]
+fn a_bad_chunked_body_is_answered_once() {
+    for (body, status, reject) in [
+        ("5\r\n12345\r\nx", 400, Reject::BadChunk),
+        ("ffffff\r\n", 413, Reject::BodyTooLarge),
+        ("5\n", 400, Reject::BadChunk),
+    ] {
+        on_local(async {
+            let mut rig = rig(100_000);
+            rig.send(&format!("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{body}"))
+                .await;
+            let read = rig.read_all().await;
+            assert_eq!(statuses(&read), [status], "the service's own answer must not follow: {read}");
+            assert_eq!(rig.rejects(), [reject]);
+        });
+    }
+}
+
+#[test]
+fn an_unread_body_closes_after_the_answer_and_small_ones_do_not() {
+    on_local(async {
+        let mut rig = rig(100_000);
+        rig.send(&format!("POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc{HOT}")).await;
+        assert!(rig.read_until("hot").await.contains("cold /unread"));
+        rig.send("POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\nabc").await;
+        assert_eq!(statuses(&rig.read_all().await), [200]);
+        let start = Instant::now();
+        assert!(matches!(rig.end().await, End::Closed));
+        assert!(start.elapsed() < Duration::from_secs(3), "the client has closed");
+    });
+}
+
+#[test]
+fn a_client_that_does_not_read_is_let_go() {
+    for request in [HOT, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n", COLD] {
+        on_local(async {
+            let mut rig = rig(50);
+            let start = Instant::now();
+            rig.send(request).await;
+            sleep(Duration::from_millis(4_600)).await;
+            assert_eq!(rig.hub.connections(), 0, "{request}");
+            assert_eq!(*rig.side.dropped.borrow(), [Reject::SendTimeout]);
+            assert!(start.elapsed() < Duration::from_secs(5));
+        });
+    }
+}
+
+#[test]
+fn a_client_that_reads_slowly_is_not() {
+    on_local(async {
+        let mut rig = rig(10_000);
+        rig.send("GET /large HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n").await;
+        let (mut read, mut piece) = (0, [0; 10_000]);
+        while read < 200_000 {
+            sleep(Duration::from_millis(2_000)).await;
+            read += rig.client.read(&mut piece).await.unwrap();
+        }
+        assert!(rig.side.dropped.borrow().is_empty());
+    });
+}
+
+#[test]
+fn a_half_closed_client_gets_its_answers_but_not_for_ever() {
+    on_local(async {
+        let mut one = rig(100_000);
+        one.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n{COLD}{HOT}")).await;
+        one.client.shutdown().await.unwrap();
+        assert_eq!(statuses(&one.read_all().await), [200, 200, 200]);
+        assert!(matches!(one.end().await, End::Closed));
+        let mut two = rig(100_000);
+        two.send("GET /very-slow HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        two.client.shutdown().await.unwrap();
+        let start = Instant::now();
+        assert_eq!(two.read_all().await, "");
+        assert!((500..800).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+        assert!(two.called().is_empty(), "the service was dropped");
+        let mut at_once = rig_with(1_000, Limits { half_close_ms: 0, ..limits() });
+        at_once.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        at_once.client.shutdown().await.unwrap();
+        assert_eq!(at_once.read_all().await, "");
+    });
+}
+
+#[test]
+fn old_and_closing_requests_are_cold_and_close() {
+    for request in
+        ["GET /hot HTTP/1.0\r\nHost: a\r\n\r\n", "GET /hot HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"]
+    {
+        on_local(async {
+            let mut rig = rig(100_000);
+            rig.send(request).await;
+            let read = rig.read_all().await;
+            assert!(read.ends_with("cold /hot"), "{read}");
+            assert_eq!(rig.side.hits.get(), 0);
+        });
+    }
+}
+
+#[test]
+fn expect_is_answered_when_the_body_is_wanted() {
+    on_local(async {
+        let mut rig = rig(100_000);
+        rig.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n").await;
+        assert_eq!(rig.read_until("\r\n\r\n").await, "HTTP/1.1 100 Continue\r\n\r\n");
+        rig.send("abc").await;
+        rig.read_until("cold /echo").await;
+        // A body that does not come after a 100 is still a 408.
+        rig.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n").await;
+        assert_eq!(statuses(&rig.read_all().await), [408]);
+        assert_eq!(rig.called(), ["/echo 3", "/echo Some(BodyTimeout)"]);
+    });
+}
+
+#[test]
+fn an_upgrade_is_a_pipe_afterwards() {
+    on_local(async {
+        let mut rig = rig(100_000);
+        rig.send(HOT).await;
+        rig.read_until("hot").await;
+        let fields = "Connection: upgrade\r\nUpgrade: x\r\n";
+        rig.send(&format!("GET /upgrade HTTP/1.1\r\nHost: a\r\n{fields}\r\nahead")).await;
+        assert!(rig.read_until("\r\n\r\n").await.starts_with("HTTP/1.1 101 "));
+        let End::Upgraded(mut pipe) = rig.server.await.unwrap() else { panic!("not upgraded") };
+        let mut five = [0; 5];
+        pipe.read_exact(&mut five).await.unwrap();
+        assert_eq!(&five, b"ahead");
+        rig.client.write_all(b"later").await.unwrap();
+        pipe.read_exact(&mut five).await.unwrap();
+        assert_eq!(&five, b"later");
+        pipe.write_all(b"back").await.unwrap();
+        let mut four = [0; 4];
+        rig.client.read_exact(&mut four).await.unwrap();
+        assert_eq!(&four, b"back");
+    });
+}
+
+#[test]
+fn a_refused_upgrade_leaves_an_ordinary_connection() {
+    on_local(async {
+        let mut rig = rig(100_000);
+        rig.send(&format!("GET /no HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n{HOT}"))
+            .await;
+        let read = rig.read_until("hot").await;
+        assert_eq!(statuses(&read), [200, 200]);
+        assert_eq!(rig.side.hits.get(), 1);
+    });
+}
+
+#[test]
+fn stopping_closes_idle_connections_and_finishes_answers() {
+    on_local(async {
+        // Never used, used hot, used cold.
+        for first in ["", HOT, COLD] {
+            let mut idle = rig(100_000);
+            idle.send(first).await;
+            sleep(Duration::from_millis(10)).await;
+            idle.hub.drain();
+            let start = Instant::now();
+            idle.read_all().await;
+            assert!(matches!(idle.end().await, End::Closed));
+            assert!(start.elapsed() < Duration::from_millis(50));
+        }
+        let mut busy = rig(100_000);
+        busy.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        sleep(Duration::from_millis(10)).await;
+        busy.hub.drain();
+        let read = busy.read_all().await;
+        assert!(read.contains("connection: close") && read.ends_with("cold /slow"), "{read}");
+        // A hot request that was on its way is answered by the engine, which says goodbye.
+        let mut late = rig(100_000);
+        late.send("GET /hot HTTP/1.1\r\nHo").await;
+        sleep(Duration::from_millis(10)).await;
+        late.hub.drain();
+        sleep(Duration::from_millis(10)).await;
+        late.send("st: a\r\n\r\n").await;
+        let read = late.read_all().await;
+        assert!(read.contains("connection: close") && read.ends_with("cold /hot"), "{read}");
+    });
+}
+
+#[test]
+fn the_service_learns_why_and_when() {
+    on_local(async {
+        let side = Side::new();
+        let hub = Hub::new(Rc::clone(&side) as _);
+        let (mut client, theirs) = tokio::io::duplex(1_000);
+        let layer = hub.accept(theirs, Accepted { listener: 9, peer: None });
+        let http = engine(&hub);
+        let server = spawn_local(async move {
+            serve(layer, &http, |_request, conn| async move {
+                let text = format!(
+                    "{:?} {} {}",
+                    conn.refusal(),
+                    conn.arrival_ns() / 1_000_000,
+                    conn.accepted().listener
+                );
+                Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(text))))
+            })
+            .await
+        });
+        sleep(Duration::from_millis(40)).await;
+        client.write_all(COLD.replace("GET", "HEAD").as_bytes()).await.unwrap();
+        client.write_all(COLD.as_bytes()).await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut read = String::new();
+        client.read_to_string(&mut read).await.unwrap();
+        assert!(read.ends_with(&format!("{:?} 40 9", Some(Hot::UnknownTarget))), "{read}");
+        assert!(matches!(server.await.unwrap(), End::Closed));
+    });
+}
+
+/// A client that never stops asking must not starve the core's other connections.
+#[test]
+fn an_endless_pipeline_yields() {
+    on_local(async {
+        let rig = rig(1 << 20);
+        let (mut from, mut to) = tokio::io::split(rig.client);
+        let flood = HOT.repeat(1_000);
+        spawn_local(async move { while to.write_all(flood.as_bytes()).await.is_ok() {} });
+        spawn_local(async move {
+            let mut sink = vec![0; 1 << 20];
+            while from.read(&mut sink).await.is_ok_and(|n| n > 0) {}
+        });
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        assert!(rig.side.hits.get() > 1_000, "{}", rig.side.hits.get());
+        rig.server.abort();
+    });
+}
