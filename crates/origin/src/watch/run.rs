@@ -204,13 +204,13 @@ impl Runner {
                 let _ = inotify::remove_watch(&self.inotify, idle);
             }
         }
-        // What went may be back already: exchanged by one rename, or made anew before this was read.
-        if what.contains(ReadFlags::ISDIR) {
-            // Its mode may have let us in.
-            if came || went || (what.contains(ReadFlags::ATTRIB) && !self.tree.is_watched(path)) {
-                self.walk(path.to_vec());
-            }
-        } else if came || went {
+        let folder = what.contains(ReadFlags::ISDIR);
+        // What went may be back already, and of another kind: exchanged in one step, or made anew before this
+        // was read. A changed mode may let us into a folder.
+        if went || (folder && (came || !self.tree.is_watched(path))) {
+            self.walk(path.to_vec());
+        }
+        if went || (came && !folder) {
             self.note_link(path);
         }
         self.changed(path);
@@ -397,9 +397,9 @@ struct LastWord(Arc<Shared>);
 
 impl Drop for LastWord {
     fn drop(&mut self) {
-        self.0.healthy.store(false, Ordering::Release);
         let text = "the watch has stopped".to_owned();
         *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        self.0.healthy.store(false, Ordering::Release);
     }
 }
 

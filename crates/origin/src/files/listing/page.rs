@@ -251,3 +251,57 @@ fn date(seconds: i64) -> (String, String) {
     let clock = format!("{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
     (format!("{year:04}-{month:02}-{day:02}"), clock)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    #[test]
+    fn sizes_as_people_read_them() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (10 * 1024, "10 KiB"),
+            (1024 * 1024 - 1, "1.0 MiB"),
+            (1024 * 1024, "1.0 MiB"),
+            (20 * 1024 * 1024, "20 MiB"),
+            (5_u64 << 30, "5.0 GiB"),
+            (u64::MAX, "16 EiB"),
+        ] {
+            assert_eq!(size(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn dates_before_1970() {
+        assert_eq!(date(-1), ("1969-12-31".to_owned(), "23:59:59".to_owned()));
+        assert_eq!(date(-62_167_219_200).0, "0000-01-01");
+    }
+
+    proptest! {
+        #[test]
+        fn dates_agree_with_httpdate(seconds in 0_i64..253_402_300_799) {
+            let http = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds.unsigned_abs()));
+            let words: Vec<&str> = http.split(' ').collect();
+            let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+            let month = months.iter().position(|month| *month == words[2]).unwrap() + 1;
+            let expected = (format!("{}-{month:02}-{}", words[3], words[1]), words[4].to_owned());
+            prop_assert_eq!(date(seconds), expected);
+        }
+
+        #[test]
+        fn no_name_breaks_out_of_the_page(name in prop::collection::vec(any::<u8>(), 1..40)) {
+            let entry = Entry { name, folder: false, len: 1, modified: 0 };
+            let shown = text(&entry.name);
+            prop_assert!(!shown.contains(['<', '>', '"', '\'']) && !shown.chars().any(char::is_control));
+            let mut line = String::new();
+            row(&mut line, &entry);
+            let href = line.split("href=\"").nth(1).unwrap().split('"').next().unwrap();
+            prop_assert!(href.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~%".contains(&b)), "{}", href);
+        }
+    }
+}
