@@ -13,7 +13,7 @@ use samovar_policy::{Exchange, Now, Verdict, reuse, storable};
 struct Meant {
     s_maxage: Option<u32>,
     max_age: Option<u32>,
-    expires: Option<i32>,
+    expires: Option<i64>,
     date: Option<i32>,
     age: Option<u32>,
     last_modified: Option<i32>,
@@ -23,7 +23,8 @@ struct Meant {
 fn meant() -> impl Strategy<Value = Meant> {
     let span = || proptest::option::of(prop_oneof![0_u32..300, any::<u32>()]);
     let offset = || proptest::option::of(prop_oneof![-300_i32..300, -1_000_000_000_i32..1_000_000_000]);
-    (span(), span(), offset(), offset(), span(), offset(), prop_oneof![0_u32..5_000, any::<u32>()]).prop_map(
+    let expires = proptest::option::of(prop_oneof![-300_i64..300, -1_000_000_000_i64..9_000_000_000]);
+    (span(), span(), expires, offset(), span(), offset(), prop_oneof![0_u32..5_000, any::<u32>()]).prop_map(
         |(s_maxage, max_age, expires, date, age, last_modified, response_delay_ms)| Meant {
             s_maxage,
             max_age,
@@ -42,7 +43,7 @@ impl Meant {
         let date = |offset: i32| common::date(i64::from(offset));
         fields.extend(self.s_maxage.map(|s| ("cache-control", format!("s-maxage={s}"))));
         fields.extend(self.max_age.map(|s| ("cache-control", format!("max-age={s}"))));
-        fields.extend(self.expires.map(|s| ("expires", date(s))));
+        fields.extend(self.expires.map(|s| ("expires", common::date(s))));
         fields.extend(self.date.map(|s| ("date", date(s))));
         fields.extend(self.age.map(|s| ("age", s.to_string())));
         fields.extend(self.last_modified.map(|s| ("last-modified", date(s))));
