@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use samovar_policy::{Freshness, VaryValues};
 use samovar_reason::Store;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Whether an entry may be used. Every hot copy points to the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,10 @@ pub struct Entry {
     meter: AtomicU64,
     /// Requests answered from it in all.
     hits: AtomicU64,
+    /// Hot copies on all cores.
+    hot_copies: AtomicU32,
     /// Its row in the index; `u32::MAX` while not indexed.
-    pub(crate) index_id: std::sync::atomic::AtomicU32,
+    pub(crate) index_id: AtomicU32,
     /// What it costs with its head, its row in the maps and its body.
     pub(crate) weight_bytes: u64,
     _charge: Charge,
@@ -96,7 +98,8 @@ impl Entry {
             uses: AtomicU8::new(0),
             meter: AtomicU64::new(pack(now_ms, requests)),
             hits: AtomicU64::new(0),
-            index_id: std::sync::atomic::AtomicU32::new(u32::MAX),
+            hot_copies: AtomicU32::new(0),
+            index_id: AtomicU32::new(u32::MAX),
             weight_bytes: own + body_bytes,
             _charge: charge,
         }
@@ -163,9 +166,40 @@ impl Entry {
         if now_ms.saturating_sub(start) > period_ms { 0 } else { count }
     }
 
+    /// True while some core has it prepared.
+    pub fn is_hot(&self) -> bool {
+        self.hot_copies.load(Ordering::Relaxed) > 0
+    }
+
+    /// A handle for a prepared copy: it keeps the body charged, pays for the copy's own head, and is counted.
+    pub fn hot_copy(self: &Arc<Self>, charge: Charge) -> HotCopy {
+        self.hot_copies.fetch_add(1, Ordering::Relaxed);
+        HotCopy { entry: Arc::clone(self), _charge: charge }
+    }
+
     /// What it costs, bytes.
     pub fn weight_bytes(&self) -> u64 {
         self.weight_bytes
+    }
+}
+
+/// What a prepared copy holds on to; see [`Entry::hot_copy`].
+#[derive(Debug)]
+pub struct HotCopy {
+    entry: Arc<Entry>,
+    _charge: Charge,
+}
+
+impl HotCopy {
+    /// The entry it was made of.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+}
+
+impl Drop for HotCopy {
+    fn drop(&mut self) {
+        self.entry.hot_copies.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

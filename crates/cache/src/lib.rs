@@ -18,5 +18,5 @@ mod shard;
 pub use body::{Body, Chunks, Growing, Reader};
 pub use budget::{Budget, Charge};
 pub use core::{Ask, Cache, Listed, Receipt, Scope, Settings, Stats, Step};
-pub use entry::{Entry, EntryHead, State};
+pub use entry::{Entry, EntryHead, HotCopy, State};
 pub use fill::{Decided, FillFailure, Joined, Sink, Ticket};

@@ -1,14 +1,29 @@
 //! The admin side: its own listener, its own thread, never on a serving core.
+//!
+//! `api` lists the routes and writes the OpenAPI document, `guard` decides who may ask, `shapes` are the bodies,
+//! `explain` tries a request dry, `metrics` speaks Prometheus. Not here: the commands that ask it (`cli`).
+
+mod api;
+mod explain;
+mod guard;
+mod metrics;
+mod shapes;
 
 use crate::config::Listen;
 use crate::state::Shared;
+use guard::Guard;
 use std::sync::Arc;
+
+/// The environment variable that holds the admin token.
+pub const TOKEN_VARIABLE: &str = "SAMOVAR_ADMIN_TOKEN";
 
 /// A bound admin address.
 pub struct Bound {
     /// As people read it.
     pub text: String,
     socket: Socket,
+    guard: Guard,
+    path: Option<std::path::PathBuf>,
 }
 
 enum Socket {
@@ -16,23 +31,62 @@ enum Socket {
     Unix(std::os::unix::net::UnixListener),
 }
 
-/// Binds the admin address.
+/// Binds the admin address. Beyond loopback and unix sockets a token is demanded.
 ///
 /// # Errors
 /// In words.
 pub fn bind(address: &Listen) -> Result<Bound, String> {
+    let token = std::env::var(TOKEN_VARIABLE).ok().filter(|t| !t.is_empty());
     let explain = |e: std::io::Error| {
-        format!("admin: listen on {address}: {e}\nhint: choose another with `--admin`, or `--admin off`")
+        format!(
+            "admin: listen on {address}: {e}\nhint: choose another address with `--admin`, or turn it off with `--admin off`"
+        )
     };
     match address {
         Listen::Tcp(a) => {
+            if !a.ip().is_loopback() && token.is_none() {
+                return Err(format!(
+                    "admin: {a} can be reached from other machines, so a token is needed\n\
+                     hint: set {TOKEN_VARIABLE} to a long random word, or listen on 127.0.0.1 or unix:/PATH"
+                ));
+            }
             let socket = std::net::TcpListener::bind(a).map_err(explain)?;
-            let text = format!("http://{}", socket.local_addr().map_err(explain)?);
-            Ok(Bound { text, socket: Socket::Tcp(socket) })
+            let local = socket.local_addr().map_err(explain)?;
+            let guard = Guard::tcp(local, token);
+            Ok(Bound { text: format!("http://{local}"), socket: Socket::Tcp(socket), guard, path: None })
         }
         Listen::Unix(path) => {
+            if std::os::unix::net::UnixStream::connect(path).is_err() {
+                // Left over by a server that did not end in peace; a live one is not touched.
+                let is_socket = std::fs::symlink_metadata(path)
+                    .is_ok_and(|m| std::os::unix::fs::FileTypeExt::is_socket(&m.file_type()));
+                if is_socket {
+                    let _ = std::fs::remove_file(path);
+                }
+            }
             let socket = std::os::unix::net::UnixListener::bind(path).map_err(explain)?;
-            Ok(Bound { text: format!("unix:{}", path.display()), socket: Socket::Unix(socket) })
+            let _ = std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600));
+            let text = format!("unix:{}", path.display());
+            Ok(Bound {
+                text,
+                socket: Socket::Unix(socket),
+                guard: Guard::unix(token),
+                path: Some(path.clone()),
+            })
+        }
+    }
+}
+
+/// A running admin side.
+pub struct Running {
+    path: Option<std::path::PathBuf>,
+}
+
+impl Running {
+    /// Removes what it left in the file system.
+    pub fn stop(self) {
+        if let Some(path) = self.path {
+            let _ = std::fs::remove_file(path);
         }
     }
 }
@@ -41,7 +95,36 @@ pub fn bind(address: &Listen) -> Result<Bound, String> {
 ///
 /// # Errors
 /// In words.
-pub fn start(_shared: &Arc<Shared>, bound: Bound) -> Result<(), String> {
-    let _ = (bound.text, bound.socket);
-    Ok(())
+pub fn start(shared: &Arc<Shared>, bound: Bound) -> Result<Running, String> {
+    let Bound { socket, guard, path, .. } = bound;
+    let router = api::router(Arc::clone(shared), guard);
+    let serve = move || {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                eprintln!("samovar: the admin side cannot start: {error}");
+                return;
+            }
+        };
+        let result = runtime.block_on(async move {
+            match socket {
+                Socket::Tcp(socket) => {
+                    socket.set_nonblocking(true)?;
+                    axum::serve(tokio::net::TcpListener::from_std(socket)?, router).await
+                }
+                Socket::Unix(socket) => {
+                    socket.set_nonblocking(true)?;
+                    axum::serve(tokio::net::UnixListener::from_std(socket)?, router).await
+                }
+            }
+        });
+        if let Err(error) = result {
+            eprintln!("samovar: the admin side stopped: {error}");
+        }
+    };
+    std::thread::Builder::new()
+        .name("admin".into())
+        .spawn(serve)
+        .map_err(|e| format!("start the admin thread: {e}"))?;
+    Ok(Running { path })
 }

@@ -36,9 +36,10 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     let admin_text = admin_listener.as_ref().map(|a| a.text.clone());
     let _ = shared.addresses.set(addresses.clone());
     let running = front::start(&shared, &mut listeners, cores)?;
-    if let Some(listener) = admin_listener {
-        admin::start(&shared, listener)?;
-    }
+    let admin = match admin_listener {
+        Some(listener) => Some(admin::start(&shared, listener)?),
+        None => None,
+    };
     eprint!("{}", front::banner(&shared.snapshot().settings, &addresses, admin_text.as_deref(), cores));
     if files_max < 4096 {
         eprintln!(
@@ -53,6 +54,9 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     shared.stop();
     running.stop();
     shared.access_log.stop();
+    if let Some(admin) = admin {
+        admin.stop();
+    }
     for path in listeners.iter().filter_map(|l| l.path.as_ref()) {
         let _ = std::fs::remove_file(path);
     }

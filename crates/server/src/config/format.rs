@@ -259,21 +259,21 @@ fn path_glob(text: &str) -> Result<(), Complaint> {
 }
 
 fn path_glob_text(text: &str) -> Result<(), Complaint> {
-    PathGlob::new(text).map(drop).map_err(not_a_glob)
+    let Err(why) = PathGlob::new(text) else { return Ok(()) };
+    // The message names the text already, and so does ours.
+    let bare = why
+        .strip_prefix(&format!("`{text}` "))
+        .map_or_else(|| format!("cannot be used: {why}"), str::to_owned);
+    Err(not_a_glob(bare))
 }
 
-fn not_a_glob(why: impl std::fmt::Display) -> Complaint {
-    Complaint {
-        what: format!("cannot be used: {why}"),
-        hint: Some(
-            "`*` stands for any characters but a slash, `**` for any, `?` for one, `{a,b}` for either"
-                .to_owned(),
-        ),
-    }
+fn not_a_glob(what: String) -> Complaint {
+    let hint = "`*` stands for any characters but a slash, `**` for any, `?` for one, `{a,b}` for either";
+    Complaint { what, hint: Some(hint.to_owned()) }
 }
 
 fn file_glob(text: &str) -> Result<(), Complaint> {
-    globset::Glob::new(text).map(drop).map_err(|e| not_a_glob(e.kind()))
+    globset::Glob::new(text).map(drop).map_err(|e| not_a_glob(format!("is not a file glob: {}", e.kind())))
 }
 
 /// A pattern, or the name of a list that the cookie rules know.

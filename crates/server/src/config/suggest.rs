@@ -8,6 +8,12 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     }
     let asked = word.to_ascii_lowercase().replace('-', "_");
     let bound = (asked.chars().count() / 3).max(1);
+    let known: Vec<&str> = known.into_iter().collect();
+    // A name cut short is no slip of the finger, but means one word only.
+    let mut longer = known.iter().filter(|k| asked.len() >= 4 && k.starts_with(&asked));
+    if let (Some(one), None) = (longer.next(), longer.next()) {
+        return Some(one);
+    }
     known
         .into_iter()
         .map(|k| (distance(&asked, &k.to_ascii_lowercase().replace('-', "_")), k))
@@ -62,6 +68,8 @@ mod tests {
         assert_eq!(nearest("max-bytes", known), Some("max_bytes"));
         assert_eq!(nearest("peroid", known), Some("period"));
         assert_eq!(nearest("upstream", known), None);
+        assert_eq!(nearest("line_max", ["line_max_bytes", "head_max_bytes"]), Some("line_max_bytes"));
+        assert_eq!(nearest("head", ["head_timeout", "head_max_bytes"]), None, "two are meant alike");
         assert_eq!(nearest(&"x".repeat(100_000), known), None);
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     let mut below = u64::MAX;
     while !rest.is_empty() {
         let (number, after) = take_number(rest)?;
+        let after = after.trim_start();
         let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
         let Some(&(_, ms)) = DURATIONS.iter().find(|(u, _)| *u == unit) else {
@@ -123,6 +124,7 @@ mod tests {
             ("250ms", Ok(250)),
             ("1h30m", Ok(5_400_000)),
             ("1h 30m", Ok(5_400_000)),
+            ("10 s", Ok(10_000)),
             ("1d", Ok(86_400_000)),
             ("0s", Ok(0)),
             ("10", Err("has no unit")),
@@ -131,6 +133,8 @@ mod tests {
             ("-1s", Err("does not begin with a number")),
             ("1.5s", Err("has a fraction; write a smaller unit instead")),
             ("10sec", Err("has the unknown unit `sec`")),
+            ("10 sec", Err("has the unknown unit `sec`")),
+            ("10 ", Err("has no unit")),
             ("10S", Err("has the unknown unit `S`")),
             ("1m1h", Err("names its units twice or not from large to small")),
             ("1m1m", Err("names its units twice or not from large to small")),

@@ -93,8 +93,6 @@ pub struct Got {
 
 /// A failed attempt in terms of HTTP.
 pub struct Problem {
-    /// What the client is told.
-    pub status: StatusCode,
     /// The decision.
     pub fact: Fact,
     /// The page.
@@ -113,7 +111,6 @@ impl Problem {
         }
         let shown = if target.is_empty() { detail.clone() } else { format!("{target}: {detail}") };
         Problem {
-            status,
             fact: Fact::Upstream(why, shown.clone()),
             page: Page {
                 status,
@@ -156,7 +153,6 @@ impl Problem {
             headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
         }
         Problem {
-            status,
             fact: Fact::Files(why, detail.clone()),
             page: Page {
                 status,

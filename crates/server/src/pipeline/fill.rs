@@ -202,7 +202,7 @@ async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got:
         }
     }
     let snapshot = Arc::clone(&job.question.snapshot);
-    let wishes = wishes_for(&snapshot, &job.question.route);
+    let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
     drop_fields(&mut got.answer, &wishes);
     let announced = attempt::announced(&got.answer.body);
     let decision = judge(&job, &ticket, &got.answer, &wishes, times, announced);
@@ -216,6 +216,7 @@ async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got:
         return;
     };
     facts.push(Fact::Lifetime(freshness.source, freshness.lifetime_ms));
+    got.tags.extend(snapshot.rule_tag(&job.question.route));
     let head = EntryHead {
         status: got.answer.status,
         headers: dated(samovar_policy::stored_fields(&got.answer.headers, &wishes), times.answered.wall_ms),
@@ -326,7 +327,7 @@ fn on_confirmed(
     times: Times,
 ) {
     let snapshot = Arc::clone(&job.question.snapshot);
-    let wishes = wishes_for(&snapshot, &job.question.route);
+    let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
     let headers = samovar_policy::merge_304(&base.head.headers, &got.answer.headers);
     let merged =
         Answer { status: base.head.status, headers, body: AnswerBody::Empty, timing: got.answer.timing };
@@ -342,6 +343,7 @@ fn on_confirmed(
     let mut tags = base.head.tags.clone();
     if !got.tags.is_empty() {
         tags.clone_from(&got.tags);
+        tags.extend(snapshot.rule_tag(&job.question.route));
     }
     let head = EntryHead {
         status: base.head.status,

@@ -5,7 +5,7 @@ use crate::clock;
 use crate::config::LogFormat;
 use crate::state::Core;
 use http::{HeaderMap, StatusCode, header};
-use samovar_cache::Entry;
+use samovar_cache::HotCopy;
 use samovar_hot::HotHit;
 use samovar_reason::{Explain, Lookup};
 use samovar_trace::{Fact, Record, Tier};
@@ -146,8 +146,8 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
     if !logged && counters.hot.get() % HOT_SAMPLE != 1 {
         return;
     }
-    if let Some(entry) = hit.prepared.info().downcast_ref::<Entry>() {
-        entry.add_hits(if logged { 1 } else { HOT_SAMPLE });
+    if let Some(copy) = hit.prepared.info().downcast_ref::<HotCopy>() {
+        copy.entry().add_hits(if logged { 1 } else { HOT_SAMPLE });
     }
     let key = hit.prepared.key();
     let text = |value: Option<&[u8]>| value.map(|v| String::from_utf8_lossy(v).into_owned());

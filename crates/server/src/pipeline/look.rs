@@ -51,7 +51,7 @@ pub(super) fn look(routed: Routed) -> Looked {
 
 fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
     let snapshot = Arc::clone(&x.snapshot);
-    let wishes = wishes_for(&snapshot, route);
+    let wishes = wishes_for(&snapshot, route, false);
     if x.has_body {
         return Next::Pass(note_pass(x, Lookup::RequestBody));
     }
@@ -158,7 +158,7 @@ pub(crate) fn with_ask<T>(
 }
 
 /// Policy's word on an entry, and ours: one stored under a rule that has changed since must be asked for anew.
-pub fn judge(
+fn judge(
     entry: &Entry,
     snapshot: &Snapshot,
     route: &Route,
@@ -228,7 +228,7 @@ fn joined_answer(
     match decided {
         Decided::Stream(entry) => {
             let snapshot = Arc::clone(&x.snapshot);
-            let wishes = wishes_for(&snapshot, &route);
+            let wishes = wishes_for(&snapshot, &route, false);
             let facts = x.facts_for(&route);
             let (fits, decision) = with_ask(&snapshot, &route, &facts, &wishes, x.at, false, |ask| {
                 ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
@@ -247,7 +247,7 @@ fn joined_answer(
         }
         Decided::Refreshed(entry) | Decided::Stale(entry) => {
             let snapshot = Arc::clone(&x.snapshot);
-            let wishes = wishes_for(&snapshot, &route);
+            let wishes = wishes_for(&snapshot, &route, false);
             let facts = x.facts_for(&route);
             let (fits, mut decision) = with_ask(&snapshot, &route, &facts, &wishes, x.at, false, |ask| {
                 ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))

@@ -24,7 +24,8 @@ pub use self::arrive::{Arrived, arrive, arrive_by_door};
 pub use self::body::{Body, Cut};
 pub use self::exchange::{Connection, Exchange, Route};
 pub use self::finish::{line, record_hot};
-pub use self::look::judge;
+pub(crate) use self::look::with_ask;
+pub use self::promote::barred;
 pub use self::respond::Ready;
 pub use self::route::wishes_for;
 

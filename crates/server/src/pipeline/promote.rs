@@ -16,6 +16,9 @@ use samovar_rules::Rule;
 use samovar_trace::Fact;
 use std::sync::Arc;
 
+/// What a hot copy costs beside its head: its struct and its slot in the core's map.
+const HOT_OVERHEAD_BYTES: u64 = 512;
+
 /// Counts the request and, if it is time, makes its answer hot on this core. What came of it is noted.
 pub(super) fn consider(x: &mut Exchange, route: &Route, entry: &Arc<Entry>, decision: &ReuseDecision) {
     let snapshot = Arc::clone(&x.snapshot);
@@ -96,7 +99,9 @@ fn grant(
         },
     };
     let name = site.cache_status.then_some("Samovar");
-    let info = Arc::clone(entry);
+    let head_bytes = headers.iter().map(|(n, v)| (n.as_str().len() + v.len() + 4) as u64).sum::<u64>()
+        + target.len() as u64;
+    let info = Arc::new(entry.hot_copy(x.core.shared.cache.budget().charge(head_bytes + HOT_OVERHEAD_BYTES)));
     let prepared = Prepared::new(
         entry.head.status,
         &headers,

@@ -4,7 +4,7 @@ use super::arrive::{Arrived, RequestBody};
 use super::exchange::{Exchange, Route};
 use super::page::Page;
 use super::respond::Ready;
-use crate::state::{Snapshot, Target};
+use crate::state::Snapshot;
 use http::{Method, StatusCode};
 use samovar_policy::{LifetimeWish, Wishes};
 use samovar_reason::{Explain, Route as Why};
@@ -83,25 +83,17 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Ready> {
 /// How often files that cannot be watched are looked at, ms.
 const UNWATCHED_MS: u64 = 1_000;
 
-/// What the rule wishes, for this target: "until it changes" holds only where changes are told.
-pub fn wishes_for<'s>(snapshot: &'s Snapshot, route: &Route) -> Cow<'s, Wishes> {
-    let Some(rule) = route.rule_in(snapshot) else { return Cow::Owned(never()) };
-    if rule.wishes.lifetime != LifetimeWish::UntilChanged {
-        return Cow::Borrowed(&rule.wishes);
-    }
-    let watched =
-        match snapshot.target(route.site_in(snapshot).map_or(route.target, |s| s.fallback)).map(|t| &**t) {
-            Some(Target::Files(files)) => files.is_watched(),
-            _ => false,
-        };
-    if watched {
+/// What the rule wishes: for files if the answer is made of one, else for whatever the route goes to. "Until it
+/// changes" holds only where changes are told.
+pub fn wishes_for<'s>(snapshot: &'s Snapshot, route: &Route, of_files: bool) -> Cow<'s, Wishes> {
+    let (Some(site), Some(rule)) = (route.site_in(snapshot), route.rule_in(snapshot)) else {
+        return Cow::Owned(Wishes { lifetime: LifetimeWish::Never, ..Wishes::default() });
+    };
+    let rule = if of_files { snapshot.settings.rule_for(site, rule, site.fallback) } else { rule };
+    if rule.wishes.lifetime != LifetimeWish::UntilChanged || snapshot.tells_changes(route, of_files) {
         return Cow::Borrowed(&rule.wishes);
     }
     let mut wishes = rule.wishes.clone();
     wishes.lifetime = LifetimeWish::For(UNWATCHED_MS);
     Cow::Owned(wishes)
-}
-
-fn never() -> Wishes {
-    Wishes { lifetime: LifetimeWish::Never, ..Wishes::default() }
 }

@@ -105,6 +105,11 @@ impl Shared {
         self.epoch.store(epoch, Ordering::Release);
     }
 
+    /// The configuration's text in force.
+    pub fn text(&self) -> String {
+        lock(&self.source).text.clone()
+    }
+
     /// A new request's id.
     pub fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed)

@@ -1,8 +1,10 @@
 //! One configuration in force: settings and the targets they name. Never changed, only replaced whole.
 
 use super::Target;
-use crate::config::Settings;
-use samovar_cache::Cache;
+use crate::config::{Settings, Watched};
+use crate::pipeline::Route;
+use samovar_cache::{Cache, Scope};
+use samovar_origin::{Change, Watch};
 use samovar_rules::{Rule, Site, TargetId};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -17,6 +19,47 @@ pub struct Snapshot {
     /// For each site the marks of its rules, and of its own policy last: what an entry remembers of the rule it
     /// was stored under. Another mark means that the rule changed since.
     marks: Vec<Vec<Arc<str>>>,
+    globs: Vec<GlobWatch>,
+}
+
+/// A watch over files that a rule names.
+struct GlobWatch {
+    site: String,
+    rule: String,
+    watch: Watch,
+}
+
+fn rule_tag(site: &str, rule: &str) -> Box<str> {
+    format!("rule:{site}/{rule}").into()
+}
+
+fn watch_glob(watched: &Watched, cache: &Arc<Cache>) -> Option<GlobWatch> {
+    let cache = Arc::clone(cache);
+    let tag = rule_tag(&watched.site, &watched.rule);
+    let (root, glob) = (watched.root.clone(), watched.glob.clone());
+    let sink = Arc::new(move |changes: Vec<Change>| {
+        let touched = changes.iter().any(|change| match change {
+            Change::Path(rel) => {
+                let path = format!("{}/{}", root.display(), rel.trim_start_matches('/'));
+                glob.is_match(&path)
+            }
+            Change::Rescan => true,
+        });
+        if touched {
+            cache.purge(Scope::Tag(&tag), false);
+        }
+    });
+    match Watch::new(&watched.root, sink) {
+        Ok(watch) => Some(GlobWatch { site: watched.site.clone(), rule: watched.rule.clone(), watch }),
+        Err(error) => {
+            eprintln!(
+                "samovar: cannot watch {}: {error}; rule {} looks once a second instead",
+                watched.root.display(),
+                watched.rule
+            );
+            None
+        }
+    }
 }
 
 impl Snapshot {
@@ -47,7 +90,8 @@ impl Snapshot {
             .iter()
             .map(|site| site.rules.iter().chain([&*site.otherwise]).map(|rule| mark(site, rule)).collect())
             .collect();
-        Ok(Snapshot { epoch, settings, targets, marks })
+        let globs = settings.watches.iter().filter_map(|w| watch_glob(w, cache)).collect();
+        Ok(Snapshot { epoch, settings, targets, marks, globs })
     }
 
     /// A running target.
@@ -58,6 +102,26 @@ impl Snapshot {
     /// All running targets.
     pub fn targets(&self) -> &[Arc<Target>] {
         &self.targets
+    }
+
+    /// Whether the changes that end an answer's life are told: by the watch over the site's files, or over the
+    /// files that the rule names.
+    pub fn tells_changes(&self, route: &Route, of_files: bool) -> bool {
+        let Some(site) = route.site_in(self) else { return false };
+        if let Some(Target::Files(files)) = self.target(site.fallback).map(|t| &**t)
+            && files.is_watched()
+        {
+            return true;
+        }
+        let rule = route.rule_in(self).map_or("", |r| r.id.as_str());
+        !of_files && self.globs.iter().any(|g| g.site == site.name && g.rule == rule && g.watch.healthy())
+    }
+
+    /// The tag by which a rule's watched files end its answers, if it has any.
+    pub fn rule_tag(&self, route: &Route) -> Option<Box<str>> {
+        let (site, rule) = (route.site_in(self)?, route.rule_in(self)?);
+        let watched = self.globs.iter().any(|g| g.site == site.name && g.rule == rule.id);
+        watched.then(|| rule_tag(&site.name, &rule.id))
     }
 
     /// Closes upstream sockets that were idle too long.

@@ -41,10 +41,19 @@ fn section(table: &Table) -> String {
     let title =
         if table.title == "(top)" { "The top of the file".to_owned() } else { format!("`{}`", table.title) };
     let mut out = format!("## {title}\n\n{}\n", wrapped(table.text, "", 115));
-    for key in table.keys() {
-        out.push_str(&entry(key));
+    if table.groups.len() > 1 {
+        out.push_str("Beside these keys it takes those of [policies](#policies).\n\n");
     }
+    table.groups.iter().take(1).flat_map(|g| g.iter()).for_each(|k| out.push_str(&entry(k)));
     out.push('\n');
+    if table.title == keys::RULE.title {
+        out.push_str("## Policies\n\n");
+        let text = "What a rule wishes, and a site for all it has no rule for. At most one of `respect`, `when_silent`, \
+                    `for`, `until_changed` and `never` in each.";
+        out.push_str(&format!("{}\n", wrapped(text, "", 115)));
+        keys::RULE.groups.iter().skip(1).flat_map(|g| g.iter()).for_each(|k| out.push_str(&entry(k)));
+        out.push('\n');
+    }
     out
 }
 

@@ -1,0 +1,294 @@
+//! The routes of the admin API, and the OpenAPI document made of them.
+
+use super::guard::Guard;
+use super::shapes::{
+    Changed, EntryShape, ExplainAsk, ListAsk, PurgeAsk, PurgeReceipt, Refusal, RuleAdd, RuleMove, RuleSet,
+    RuleShape, ShowAsk, SiteAsk, TraceAsk, entry,
+};
+use super::{explain, metrics};
+use crate::clock;
+use crate::config::{self, Position};
+use crate::state::Shared;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use samovar_cache::Scope;
+use std::sync::Arc;
+use utoipa::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+type App = Arc<Shared>;
+
+/// An error: status and words.
+pub struct Fail(StatusCode, String);
+
+impl IntoResponse for Fail {
+    fn into_response(self) -> Response {
+        (self.0, Json(Refusal { error: self.1 })).into_response()
+    }
+}
+
+fn bad(message: impl ToString) -> Fail {
+    Fail(StatusCode::BAD_REQUEST, message.to_string())
+}
+
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "Samovar admin API",
+    description = "See what is cached and why, change rules, purge."
+))]
+struct Document;
+
+/// Most entries or records of one answer.
+const LIST_MAX: usize = 100_000;
+
+/// The whole admin side as one router.
+pub fn router(shared: App, guard: Guard) -> Router {
+    let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(status))
+        .routes(routes!(cache_list))
+        .routes(routes!(cache_show))
+        .routes(routes!(purge))
+        .routes(routes!(trace_list))
+        .routes(routes!(trace_show))
+        .routes(routes!(explain_url))
+        .routes(routes!(rule_list, rule_add))
+        .routes(routes!(rule_set, rule_remove))
+        .routes(routes!(rule_move))
+        .routes(routes!(reload))
+        .routes(routes!(metrics_text))
+        .split_for_parts();
+    let document = document.to_pretty_json().unwrap_or_default();
+    let serve = move || async move { ([(header::CONTENT_TYPE, "application/json")], document) };
+    router
+        .route("/v1/openapi.json", axum::routing::get(serve))
+        .fallback(|| async {
+            Fail(StatusCode::NOT_FOUND, "there is no such call; /v1/openapi.json lists them".into())
+        })
+        .layer(middleware::from_fn_with_state(Arc::new(guard), check))
+        .with_state(shared)
+}
+
+async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.check(request.method(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(why) => Fail(StatusCode::FORBIDDEN, why.to_string()).into_response(),
+    }
+}
+
+/// What runs, since when, and how it fares.
+#[utoipa::path(get, path = "/v1/status", responses((status = 200, description = "Figures", body = serde_json::Value)))]
+async fn status(State(app): State<App>) -> Json<serde_json::Value> {
+    Json(metrics::status(&app))
+}
+
+/// The entries of the memory and hot tiers.
+#[utoipa::path(get, path = "/v1/cache", params(ListAsk), responses((status = 200, body = Vec<EntryShape>)))]
+async fn cache_list(State(app): State<App>, Query(ask): Query<ListAsk>) -> Json<Vec<EntryShape>> {
+    let now = clock::now();
+    let listed = app.cache.list(&ask.filter, ask.limit.unwrap_or(LIST_MAX).min(LIST_MAX));
+    let mut entries: Vec<EntryShape> = listed.iter().map(|l| entry(&l.entry, now)).collect();
+    entries.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.url.cmp(&b.url)));
+    Json(entries)
+}
+
+/// Every variant of one URL.
+#[utoipa::path(get, path = "/v1/cache/entry", params(ShowAsk),
+    responses((status = 200, body = Vec<EntryShape>), (status = 400, body = Refusal)))]
+async fn cache_show(
+    State(app): State<App>,
+    Query(ask): Query<ShowAsk>,
+) -> Result<Json<Vec<EntryShape>>, Fail> {
+    let url = key_url(&app, &ask.url)?;
+    let now = clock::now();
+    Ok(Json(app.cache.of_url(&url).iter().map(|e| entry(e, now)).collect()))
+}
+
+fn key_url(app: &App, url: &str) -> Result<String, Fail> {
+    let snapshot = app.snapshot();
+    let headers = http::HeaderMap::new();
+    match samovar_rules::url_key(&snapshot.settings.sites, url, &headers) {
+        Ok(routed) => Ok(routed.key.url().to_string()),
+        Err((why, detail)) => Err(bad(format!("{url}: {}: {detail}", samovar_reason::Explain::text(why)))),
+    }
+}
+
+/// Takes answers out; from the moment this returns they answer nothing.
+#[utoipa::path(post, path = "/v1/purge", request_body = PurgeAsk,
+    responses((status = 200, body = PurgeReceipt), (status = 400, body = Refusal)))]
+async fn purge(State(app): State<App>, Json(ask): Json<PurgeAsk>) -> Result<Json<PurgeReceipt>, Fail> {
+    let given = [ask.url.is_some(), ask.prefix.is_some(), ask.tag.is_some(), ask.all];
+    if given.iter().filter(|g| **g).count() != 1 {
+        return Err(bad("purge what? give exactly one of `url`, `prefix`, `tag`, `all`"));
+    }
+    let url = ask.url.as_deref().map(|url| key_url(&app, url)).transpose()?;
+    let (scope, text) = match (&url, &ask.prefix, &ask.tag) {
+        (Some(url), ..) => (Scope::Url(url), format!("url {url}")),
+        (_, Some(prefix), _) if prefix.is_empty() => {
+            return Err(bad("an empty prefix means everything: say `all`"));
+        }
+        (_, Some(prefix), _) => (Scope::Prefix(prefix), format!("prefix {prefix}")),
+        (_, _, Some(tag)) => (Scope::Tag(tag), format!("tag {tag}")),
+        _ => (Scope::All, "everything".to_string()),
+    };
+    let receipt = app.cache.purge(scope, ask.soft);
+    Ok(Json(PurgeReceipt {
+        sequence: receipt.sequence,
+        entries: receipt.entries,
+        bytes: receipt.bytes,
+        fills: receipt.fills,
+        scope: text,
+    }))
+}
+
+/// The last records, newest first.
+#[utoipa::path(get, path = "/v1/trace", params(TraceAsk), responses((status = 200, body = Vec<serde_json::Value>)))]
+async fn trace_list(
+    State(app): State<App>,
+    Query(ask): Query<TraceAsk>,
+) -> Result<Json<Vec<serde_json::Value>>, Fail> {
+    let limit = ask.limit.unwrap_or(20).min(LIST_MAX);
+    let after = ask.after.as_deref().map(parse_id).transpose()?;
+    let mut records = app.records(limit, |ring| ring.last(limit, ask.reason.as_deref(), ask.url.as_deref()));
+    records.retain(|r| after.is_none_or(|id| r.id > id));
+    Ok(Json(records.iter().map(|r| samovar_trace::json(r)).collect()))
+}
+
+fn parse_id(text: &str) -> Result<u64, Fail> {
+    u64::from_str_radix(text, 16).map_err(|_| bad(format!("{text:?} is no request id: 16 hex digits")))
+}
+
+/// One request's record.
+#[utoipa::path(get, path = "/v1/trace/{id}", params(("id" = String, Path, description = "16 hex digits")),
+    responses((status = 200, body = serde_json::Value), (status = 404, body = Refusal)))]
+async fn trace_show(State(app): State<App>, Path(id): Path<String>) -> Result<Json<serde_json::Value>, Fail> {
+    let number = parse_id(&id)?;
+    match app.record(number) {
+        Some(record) => Ok(Json(samovar_trace::json(&record))),
+        None => Err(Fail(
+            StatusCode::NOT_FOUND,
+            format!(
+                "no record of request {id}: it never was, or it was long ago (raise `[log] traces` to keep more)"
+            ),
+        )),
+    }
+}
+
+/// What would happen to a request, or (live) what did.
+#[utoipa::path(post, path = "/v1/explain", request_body = ExplainAsk,
+    responses((status = 200, body = serde_json::Value), (status = 400, body = Refusal)))]
+async fn explain_url(
+    State(app): State<App>,
+    Json(ask): Json<ExplainAsk>,
+) -> Result<Json<serde_json::Value>, Fail> {
+    explain::explain(&app, &ask).await.map(Json).map_err(bad)
+}
+
+/// The rules of a site.
+#[utoipa::path(get, path = "/v1/rules", params(SiteAsk),
+    responses((status = 200, body = Vec<RuleShape>), (status = 400, body = Refusal)))]
+async fn rule_list(State(app): State<App>, Query(ask): Query<SiteAsk>) -> Result<Json<Vec<RuleShape>>, Fail> {
+    rules(&app, &ask.site).map(Json)
+}
+
+fn rules(app: &App, site: &str) -> Result<Vec<RuleShape>, Fail> {
+    let text = app.text();
+    let listed = config::list_rules(&text, site).map_err(bad)?;
+    Ok(listed
+        .into_iter()
+        .map(|r| RuleShape { site: r.site, id: r.id, line: r.line, words: r.words })
+        .collect())
+}
+
+/// Adds a rule, in the file and in force.
+#[utoipa::path(post, path = "/v1/rules", request_body = RuleAdd,
+    responses((status = 200, body = Changed), (status = 400, body = Refusal)))]
+async fn rule_add(State(app): State<App>, Json(ask): Json<RuleAdd>) -> Result<Json<Changed>, Fail> {
+    let at = position(ask.at.as_deref().unwrap_or("last"))?;
+    let edit = config::rule_from_words(&ask.words).map_err(bad)?;
+    change(&app, &ask.site, |text| config::add_rule(text, &ask.site, &edit, &at).map_err(|e| e.to_string()))
+}
+
+/// Changes a rule, in the file and in force.
+#[utoipa::path(patch, path = "/v1/rules/{id}", params(("id" = String, Path, description = "The rule")),
+    request_body = RuleSet, responses((status = 200, body = Changed), (status = 400, body = Refusal)))]
+async fn rule_set(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Json(ask): Json<RuleSet>,
+) -> Result<Json<Changed>, Fail> {
+    let edit = config::rule_from_words(&ask.words).map_err(bad)?;
+    change(&app, &ask.site, |text| config::set_rule(text, &ask.site, &id, &edit).map_err(|e| e.to_string()))
+}
+
+/// Removes a rule, from the file and from force.
+#[utoipa::path(delete, path = "/v1/rules/{id}", params(("id" = String, Path, description = "The rule"), SiteAsk),
+    responses((status = 200, body = Changed), (status = 400, body = Refusal)))]
+async fn rule_remove(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(ask): Query<SiteAsk>,
+) -> Result<Json<Changed>, Fail> {
+    change(&app, &ask.site, |text| config::remove_rule(text, &ask.site, &id).map_err(|e| e.to_string()))
+}
+
+/// Moves a rule: the first that matches is the one that counts.
+#[utoipa::path(post, path = "/v1/rules/{id}/move", params(("id" = String, Path, description = "The rule")),
+    request_body = RuleMove, responses((status = 200, body = Changed), (status = 400, body = Refusal)))]
+async fn rule_move(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Json(ask): Json<RuleMove>,
+) -> Result<Json<Changed>, Fail> {
+    let to = position(&ask.to)?;
+    change(&app, &ask.site, |text| config::move_rule(text, &ask.site, &id, &to).map_err(|e| e.to_string()))
+}
+
+fn change(
+    app: &App,
+    site: &str,
+    edit: impl FnOnce(&str) -> Result<String, String>,
+) -> Result<Json<Changed>, Fail> {
+    let warnings = app.edit(edit).map_err(bad)?;
+    Ok(Json(Changed { warnings, epoch: app.epoch(), rules: rules(app, site)? }))
+}
+
+fn position(text: &str) -> Result<Position, Fail> {
+    let mut words = text.split_whitespace();
+    match (words.next(), words.next(), words.next()) {
+        (Some("first"), None, None) => Ok(Position::First),
+        (Some("last"), None, None) => Ok(Position::Last),
+        (Some("before"), Some(id), None) => Ok(Position::Before(id.to_string())),
+        (Some("after"), Some(id), None) => Ok(Position::After(id.to_string())),
+        (Some(number), None, None) => match number.parse() {
+            Ok(at) if at > 0 => Ok(Position::At(at)),
+            _ => Err(bad(format!(
+                "{text:?} is no place: `first`, `last`, `before ID`, `after ID`, or a number from 1"
+            ))),
+        },
+        _ => Err(bad(format!(
+            "{text:?} is no place: `first`, `last`, `before ID`, `after ID`, or a number from 1"
+        ))),
+    }
+}
+
+/// Reads the configuration file again; whole or not at all.
+#[utoipa::path(post, path = "/v1/reload", responses((status = 200, body = Changed), (status = 400, body = Refusal)))]
+async fn reload(State(app): State<App>) -> Result<Json<Changed>, Fail> {
+    let warnings = app.reload().map_err(bad)?;
+    // Several sites have several lists; the answer tells of the change, not of all of them.
+    let rules = rules(&app, "").unwrap_or_default();
+    Ok(Json(Changed { warnings, epoch: app.epoch(), rules }))
+}
+
+/// Prometheus.
+#[utoipa::path(get, path = "/metrics", responses((status = 200, description = "OpenMetrics text", body = String)))]
+async fn metrics_text(State(app): State<App>) -> Response {
+    (
+        [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")],
+        metrics::text(&app),
+    )
+        .into_response()
+}

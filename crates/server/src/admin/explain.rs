@@ -1,0 +1,231 @@
+//! Explaining a URL: dry (what would happen, nothing is asked or counted) or live (what did happen).
+
+use super::shapes::{ExplainAsk, entry};
+use crate::clock;
+use crate::pipeline::{self, Route};
+use crate::state::{Job, Shared};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
+use http::{HeaderMap, Method};
+use samovar_policy::{RequestFacts, Verdict};
+use samovar_reason::{Explain, Hot, Lookup};
+use samovar_rules::RequestParts;
+use samovar_trace::{Fact, Record, Tier};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long a live explanation waits for its answer.
+const LIVE_MAX: Duration = Duration::from_secs(120);
+
+/// Records of the URL that are told beside.
+const HISTORY: usize = 5;
+
+/// Explains.
+///
+/// # Errors
+/// In words.
+pub async fn explain(app: &Arc<Shared>, ask: &ExplainAsk) -> Result<Value, String> {
+    let headers = fields(&ask.headers)?;
+    let method = match &ask.method {
+        None => Method::GET,
+        Some(text) => Method::from_bytes(text.as_bytes()).map_err(|_| format!("{text:?} is no method"))?,
+    };
+    if ask.live { live(app, ask, method, headers).await } else { dry(app, ask, &method, &headers) }
+}
+
+fn fields(list: &[(String, String)]) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in list {
+        let field =
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name:?} is no field name"))?;
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| format!("the value of {name} holds a character it must not"))?;
+        headers.append(field, value);
+    }
+    Ok(headers)
+}
+
+fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap) -> Result<Value, String> {
+    let snapshot = app.snapshot();
+    let sites = &snapshot.settings.sites;
+    let now = clock::now();
+    let routed = samovar_rules::url_key(sites, &ask.url, headers)
+        .map_err(|(why, detail)| format!("{}: {}: {detail}", ask.url, why.text()))?;
+    let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
+    let rule_at = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
+    let mut facts = vec![
+        Fact::Site(routed.site_reason, routed.site.name.clone()),
+        Fact::Rule(
+            routed.rule_reason,
+            routed.rule.id.clone(),
+            routed.beaten.iter().map(|id| (*id).to_string()).collect(),
+        ),
+        Fact::Key(routed.key.as_str().to_string()),
+    ];
+    let parts = RequestParts {
+        method,
+        scheme: "http",
+        host: &routed.host,
+        listener_port: 0,
+        path: &routed.path,
+        query: routed.query.as_deref(),
+        headers,
+    };
+    let unkeyed = samovar_rules::unkeyed(routed.rule, &parts);
+    if !unkeyed.is_empty() {
+        facts.push(Fact::Unkeyed(unkeyed));
+    }
+    if !routed.relevant_cookie_names.is_empty() {
+        facts.push(Fact::Cookies(routed.relevant_cookie_names.clone()));
+    }
+    let route = Route {
+        site,
+        rule: rule_at,
+        target: routed.target,
+        host: routed.host.clone(),
+        path: routed.path.clone(),
+        query: routed.query.clone(),
+        key: Arc::clone(&routed.key.0),
+        relevant_cookies: routed.relevant_cookies,
+    };
+    let wishes = pipeline::wishes_for(&snapshot, &route, false);
+    let request = RequestFacts {
+        method,
+        headers,
+        relevant_cookies: route.relevant_cookies,
+        has_query: route.query.is_some(),
+        any_cookies: headers.contains_key(COOKIE),
+    };
+    let mut variants = app.cache.of_url(routed.key.url());
+    let (word, reason, tier) = match samovar_policy::may_look(&request, &wishes) {
+        Err(why) => {
+            facts.push(Fact::Lookup(why, None, None));
+            ("pass", why, Tier::Origin)
+        }
+        Ok(()) => {
+            let alone = route.relevant_cookies || headers.contains_key(AUTHORIZATION);
+            let (found, why, flying) =
+                pipeline::with_ask(&snapshot, &route, &request, &wishes, now, alone, |a| app.cache.peek(a));
+            let (word, tier) = found_word(found.as_ref().map(|f| f.1.verdict), flying);
+            let why = if flying && word == "joined" { Lookup::Joined } else { why };
+            let age = found.as_ref().map(|f| f.1.age_ms as i64);
+            let ttl = found.as_ref().map(|f| f.1.ttl_ms);
+            facts.push(Fact::Lookup(why, age, ttl));
+            if let Some((entry, decision)) = &found {
+                facts.push(Fact::Lifetime(entry.head.freshness.source, entry.head.freshness.lifetime_ms));
+                facts.extend(hot(&snapshot, &route, entry, decision, now.mono_ms));
+            }
+            (word, why, tier)
+        }
+    };
+    if let Some(store) = app.cache.known_not_storable(&route.key, now.mono_ms) {
+        facts.push(Fact::Store(store));
+    }
+    let history =
+        app.records(HISTORY, |ring| ring.for_url(&samovar_trace::redact_url(routed.key.url()), HISTORY));
+    // The last answer's own store decision is the best word on why nothing is stored.
+    if !facts.iter().any(|f| matches!(f, Fact::Store(_)))
+        && word != "hit"
+        && let Some(store) = history.iter().flat_map(|r| &r.facts).find(|f| matches!(f, Fact::Store(_)))
+    {
+        facts.push(store.clone());
+    }
+    let record = Record {
+        id: 0,
+        at_wall_ms: now.wall_ms,
+        client: "explain".into(),
+        method: method.to_string(),
+        url: routed.key.url().to_string(),
+        version: "HTTP/1.1",
+        status: 0,
+        body_bytes: 0,
+        tier,
+        cache: word,
+        reason: reason.code(),
+        first_byte_us: 0,
+        total_us: 0,
+        referer: None,
+        user_agent: None,
+        facts,
+        request_fields: Vec::new(),
+    };
+    variants.retain(|e| e.state() != samovar_cache::State::Dead);
+    let mut value = samovar_trace::json(&record);
+    if let Some(map) = value.as_object_mut() {
+        map.insert("live".into(), false.into());
+        map.insert("variants".into(), json!(variants.iter().map(|e| entry(e, now)).collect::<Vec<_>>()));
+        map.insert("history".into(), history.iter().map(|r| samovar_trace::json(r)).collect());
+    }
+    Ok(value)
+}
+
+fn found_word(verdict: Option<Verdict>, flying: bool) -> (&'static str, Tier) {
+    match verdict {
+        Some(Verdict::Serve) => ("hit", Tier::Memory),
+        Some(Verdict::ServeAndRefresh) => ("stale", Tier::Memory),
+        Some(Verdict::Pass) => ("pass", Tier::Origin),
+        _ if flying => ("joined", Tier::Origin),
+        Some(Verdict::Revalidate { .. }) | None => ("miss", Tier::Origin),
+    }
+}
+
+fn hot(
+    snapshot: &crate::state::Snapshot,
+    route: &Route,
+    entry: &samovar_cache::Entry,
+    decision: &samovar_policy::ReuseDecision,
+    now_ms: u64,
+) -> Vec<Fact> {
+    let Some(rule) = route.rule_in(snapshot) else { return Vec::new() };
+    if let Some(why) = pipeline::barred(rule, entry, decision) {
+        return vec![Fact::Hot(why)];
+    }
+    if entry.is_hot() {
+        return vec![Fact::Hot(Hot::Promoted)];
+    }
+    let asked = entry.metered(now_ms, rule.hot.period_ms);
+    vec![Fact::HotProgress(asked, rule.hot.threshold), Fact::Hot(Hot::NotHotYet)]
+}
+
+/// Hands the request to a core and waits for its record.
+async fn live(
+    app: &Arc<Shared>,
+    ask: &ExplainAsk,
+    method: Method,
+    mut headers: HeaderMap,
+) -> Result<Value, String> {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let parsed = samovar_rules::parse_url(&ask.url)?;
+    if !headers.contains_key(http::header::HOST)
+        && let Ok(host) = HeaderValue::from_str(&parsed.host)
+    {
+        headers.insert(http::header::HOST, host);
+    }
+    let query = parsed.query.as_ref().map(|q| format!("?{q}")).unwrap_or_default();
+    let mut request = http::Request::builder()
+        .method(method)
+        .uri(format!("{}{query}", parsed.path))
+        .body(())
+        .map_err(|e| format!("{}: {e}", ask.url))?;
+    *request.headers_mut() = headers;
+    let (done, over) = oneshot::channel();
+    let id = app.next_id();
+    let port = parsed.host.rsplit_once(':').and_then(|(_, p)| p.parse().ok()).unwrap_or(80);
+    let doors = app.doors.get().ok_or("the server is starting")?;
+    let turn = TURN.fetch_add(1, Ordering::Relaxed) % doors.len().max(1);
+    let door = doors.get(turn).ok_or("the server has no cores")?;
+    door.send(Job { request, port, id, done }).map_err(|_| "the server is stopping")?;
+    match tokio::time::timeout(LIVE_MAX, over).await {
+        Err(_) => return Err(format!("no answer within {} s", LIVE_MAX.as_secs())),
+        Ok(Err(_)) => return Err("the server is stopping".into()),
+        Ok(Ok(_)) => {}
+    }
+    let record = app.record(id).ok_or("the record was already pushed out by others")?;
+    let mut value = samovar_trace::json(&record);
+    if let Some(map) = value.as_object_mut() {
+        map.insert("live".into(), true.into());
+    }
+    Ok(value)
+}

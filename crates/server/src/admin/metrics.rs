@@ -1,0 +1,148 @@
+//! Figures: for Prometheus (names begin `samovar_`) and for people.
+
+use crate::metrics::{CoreCounters, Counter, LATENCY_BOUNDS_US};
+use crate::state::{Shared, Target};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// A counter's value over all cores.
+fn sum(app: &Shared, pick: impl Fn(&CoreCounters) -> &Counter) -> u64 {
+    app.counters.iter().map(|c| pick(c).get()).sum()
+}
+
+type Pick = fn(&CoreCounters) -> &Counter;
+
+/// Requests by what the cache did.
+const BY_CACHE: [(&str, Pick); 10] = [
+    ("hot", |c| &c.hot),
+    ("hit", |c| &c.hit),
+    ("stale", |c| &c.stale),
+    ("revalidated", |c| &c.revalidated),
+    ("joined", |c| &c.joined),
+    ("miss", |c| &c.miss),
+    ("pass", |c| &c.pass),
+    ("own", |c| &c.own),
+    ("error", |c| &c.error),
+    ("rejected", |c| &c.rejected),
+];
+
+/// The OpenMetrics text.
+pub fn text(app: &Shared) -> String {
+    let mut out = String::with_capacity(4096);
+    let mut head = |name: &str, kind: &str, help: &str, rows: &[(String, f64)]| {
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        let suffix = if kind == "counter" { "_total" } else { "" };
+        for (labels, value) in rows {
+            let _ = writeln!(out, "{name}{suffix}{labels} {value}");
+        }
+    };
+    let one = |value: u64| vec![(String::new(), value as f64)];
+    let rows: Vec<_> = BY_CACHE
+        .iter()
+        .map(|(name, pick)| (format!("{{cache=\"{name}\"}}"), sum(app, pick) as f64))
+        .collect();
+    head("samovar_requests", "counter", "Requests by what the cache did.", &rows);
+    let rows: Vec<_> = (0..5)
+        .map(|i| {
+            // Hot answers are all 200.
+            let hot = if i == 1 { sum(app, |c| &c.hot) } else { 0 };
+            let class: u64 = app.counters.iter().filter_map(|c| c.classes.get(i)).map(Counter::get).sum();
+            (format!("{{class=\"{}xx\"}}", i + 1), (class + hot) as f64)
+        })
+        .collect();
+    head("samovar_responses", "counter", "Answers by class of status.", &rows);
+    let bytes = sum(app, |c| &c.sent_bytes) + sum(app, |c| &c.hot_bytes);
+    head("samovar_body_bytes", "counter", "Body bytes sent.", &one(bytes));
+    head("samovar_responses_cut", "counter", "Answers that broke off.", &one(sum(app, |c| &c.cut)));
+    head("samovar_connections_accepted", "counter", "Connections accepted.", &one(sum(app, |c| &c.accepted)));
+    let open = sum(app, |c| &c.accepted).saturating_sub(sum(app, |c| &c.closed));
+    head("samovar_connections", "gauge", "Connections open.", &one(open));
+    let stats = app.cache.stats();
+    head("samovar_cache_entries", "gauge", "Answers stored in memory.", &one(stats.entries));
+    head("samovar_cache_used_bytes", "gauge", "Bytes charged to the memory budget.", &one(stats.used_bytes));
+    head("samovar_cache_limit_bytes", "gauge", "The memory budget.", &one(stats.limit_bytes));
+    head("samovar_cache_evictions", "counter", "Answers that left for room.", &one(stats.evictions));
+    head("samovar_cache_stored", "counter", "Answers stored.", &one(stats.stored));
+    head("samovar_cache_purges", "counter", "Purges.", &one(stats.purges));
+    head("samovar_cache_fills", "gauge", "Fetches for the cache under way.", &one(stats.fills));
+    head("samovar_access_log_dropped", "counter", "Log lines lost.", &one(app.access_log.dropped()));
+    head("samovar_config_epoch", "gauge", "Grows with each change of the configuration.", &one(app.epoch()));
+    let started = app.started_wall_ms as f64 / 1_000.0;
+    head("samovar_start_time_seconds", "gauge", "When the process started.", &[(String::new(), started)]);
+    upstreams(app, &mut head);
+    histogram(app, &mut out);
+    out.push_str("# EOF\n");
+    out
+}
+
+fn upstreams(app: &Shared, head: &mut impl FnMut(&str, &str, &str, &[(String, f64)])) {
+    let snapshot = app.snapshot();
+    let stats: Vec<_> = snapshot
+        .targets()
+        .iter()
+        .filter_map(|t| match &**t {
+            Target::Http(u) => Some((u.settings().name.clone(), u.stats())),
+            Target::FastCgi(a) => Some((a.settings().name.clone(), a.stats())),
+            Target::Files(_) => None,
+        })
+        .collect();
+    let label = |name: &str| {
+        format!("{{upstream=\"{}\"}}", name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    };
+    let rows = |pick: &dyn Fn(&samovar_origin::PoolStats) -> u64| -> Vec<(String, f64)> {
+        stats.iter().map(|(name, s)| (label(name), pick(s) as f64)).collect()
+    };
+    head("samovar_upstream_connections_idle", "gauge", "Idle connections.", &rows(&|s| s.idle as u64));
+    head("samovar_upstream_requests_busy", "gauge", "Requests under way.", &rows(&|s| s.busy as u64));
+    head(
+        "samovar_upstream_requests_waiting",
+        "gauge",
+        "Requests waiting for a connection.",
+        &rows(&|s| s.waiting as u64),
+    );
+    head("samovar_upstream_connects", "counter", "Connections made.", &rows(&|s| s.connects));
+    head("samovar_upstream_reuses", "counter", "Requests on a connection used before.", &rows(&|s| s.reuses));
+}
+
+fn histogram(app: &Shared, out: &mut String) {
+    let name = "samovar_first_byte_seconds";
+    let _ = writeln!(
+        out,
+        "# HELP {name} From a request's head to its answer's, hot answers apart.\n# TYPE {name} histogram"
+    );
+    let mut below = 0;
+    for (i, bound) in LATENCY_BOUNDS_US
+        .iter()
+        .map(|us| format!("{}", *us as f64 / 1e6))
+        .chain(["+Inf".to_string()])
+        .enumerate()
+    {
+        below += app.counters.iter().filter_map(|c| c.first_byte.get(i)).map(Counter::get).sum::<u64>();
+        let _ = writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {below}");
+    }
+    let total = sum(app, |c| &c.first_byte_sum_us) as f64 / 1e6;
+    let _ = writeln!(out, "{name}_sum {total}\n{name}_count {below}");
+}
+
+/// The same for people and tools, in one object.
+pub fn status(app: &Shared) -> Value {
+    let stats = app.cache.stats();
+    let snapshot = app.snapshot();
+    let requests: serde_json::Map<String, Value> =
+        BY_CACHE.iter().map(|(name, pick)| ((*name).to_string(), sum(app, pick).into())).collect();
+    json!({
+        "v": 1,
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "started_ms": app.started_wall_ms,
+        "listen": app.addresses.get().cloned().unwrap_or_default(),
+        "workers": app.counters.len(),
+        "epoch": app.epoch(),
+        "sites": snapshot.settings.sites.sites.iter().map(|s| s.name.clone()).collect::<Vec<_>>(),
+        "requests": requests,
+        "cache": {
+            "entries": stats.entries, "used_bytes": stats.used_bytes, "limit_bytes": stats.limit_bytes,
+            "evictions": stats.evictions, "stored": stats.stored, "purges": stats.purges, "fills": stats.fills,
+        },
+    })
+}

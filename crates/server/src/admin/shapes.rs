@@ -1,0 +1,251 @@
+//! The bodies of the admin API, version 1. Keys are added, never renamed.
+
+use samovar_cache::{Body, Entry, State};
+use samovar_policy::Now;
+use samovar_reason::Explain;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// One stored answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EntryShape {
+    /// The URL in the key.
+    pub url: String,
+    /// The rest of the key: values of fields and cookies the rule varies by.
+    pub key_values: Vec<String>,
+    /// Request fields the answer itself varies by, with the values it was made for.
+    pub vary: Vec<(String, Option<String>)>,
+    /// `hot` (prepared on some core) or `memory`.
+    pub tier: &'static str,
+    /// `live`, `soft` (purged softly) or `dead`.
+    pub state: &'static str,
+    /// Status.
+    pub status: u16,
+    /// Body bytes.
+    pub body_bytes: u64,
+    /// What it costs in all, bytes.
+    pub weight_bytes: u64,
+    /// Age, s.
+    pub age_s: u64,
+    /// Remaining freshness, s; negative when stale, absent for "until it changes".
+    pub ttl_s: Option<i64>,
+    /// Where the lifetime comes from.
+    pub lifetime: &'static str,
+    /// Why it is stored.
+    pub reason: &'static str,
+    /// The rule in force when it was stored, as `site/rule`.
+    pub rule: String,
+    /// Requests answered from it (hot ones counted by samples).
+    pub hits: u64,
+    /// Media type.
+    pub content_type: Option<String>,
+    /// Tags for purge.
+    pub tags: Vec<String>,
+}
+
+/// An entry as people see it.
+pub fn entry(entry: &Entry, now: Now) -> EntryShape {
+    let mut lines = entry.key.split('\n');
+    let text = |v: &http::HeaderValue| String::from_utf8_lossy(v.as_bytes()).into_owned();
+    let ttl_ms = samovar_policy::ttl_ms(&entry.head.freshness, now);
+    EntryShape {
+        url: samovar_trace::redact_url(lines.next().unwrap_or("")),
+        key_values: lines.map(redact_line).collect(),
+        vary: entry
+            .head
+            .vary
+            .iter()
+            .map(|(n, v)| (n.to_string(), v.as_ref().map(|v| samovar_trace::redact(n.as_str(), &text(v)))))
+            .collect(),
+        tier: if entry.is_hot() { "hot" } else { "memory" },
+        state: match entry.state() {
+            State::Live => "live",
+            State::Soft => "soft",
+            State::Dead => "dead",
+        },
+        status: entry.head.status.as_u16(),
+        body_bytes: match &entry.body {
+            Body::Growing(growing) => growing.arrived_bytes(),
+            body => body.len_bytes().unwrap_or(0),
+        },
+        weight_bytes: entry.weight_bytes(),
+        age_s: samovar_policy::age_ms(&entry.head.freshness, now) / 1_000,
+        ttl_s: (ttl_ms != i64::MAX).then_some(ttl_ms.div_euclid(1_000)),
+        lifetime: entry.head.freshness.source.code(),
+        reason: entry.head.reason.code(),
+        rule: entry.head.rule.split('#').next().unwrap_or("").to_string(),
+        hits: entry.hits(),
+        content_type: entry.head.headers.get(http::header::CONTENT_TYPE).map(text),
+        tags: entry.head.tags.iter().filter(|t| !is_internal(t)).map(ToString::to_string).collect(),
+    }
+}
+
+/// A cookie in the key is as secret as the cookie.
+fn redact_line(line: &str) -> String {
+    if line.starts_with("cookie ") || line.to_ascii_lowercase().starts_with("cookie") {
+        let name = line.split([':', '=']).next().unwrap_or("");
+        return format!("{name}: ***");
+    }
+    match line.split_once(": ") {
+        Some((name, value)) => format!("{name}: {}", samovar_trace::redact(name, value)),
+        None => line.to_string(),
+    }
+}
+
+/// Tags that tie an answer to files and folders are the server's own.
+fn is_internal(tag: &str) -> bool {
+    ["root:", "dir:", "file:", "rule:"].iter().any(|p| tag.starts_with(p))
+}
+
+/// What to purge; exactly one of the first four.
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PurgeAsk {
+    /// Every variant of this URL.
+    pub url: Option<String>,
+    /// Every URL that begins so.
+    pub prefix: Option<String>,
+    /// Every answer with this tag.
+    pub tag: Option<String>,
+    /// Everything.
+    #[serde(default)]
+    pub all: bool,
+    /// Keep the answers for when the origin fails, and for revalidation.
+    #[serde(default)]
+    pub soft: bool,
+}
+
+/// What a purge did.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PurgeReceipt {
+    /// Its number; grows by one with each purge.
+    pub sequence: u64,
+    /// Answers that may not be used any more.
+    pub entries: u64,
+    /// Their weight, bytes.
+    pub bytes: u64,
+    /// Fetches under way whose answers will not be stored.
+    pub fills: u64,
+    /// What was meant, as it was understood.
+    pub scope: String,
+}
+
+/// Which entries to list.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct ListAsk {
+    /// Only URLs that contain this.
+    #[serde(default)]
+    pub filter: String,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// Which URL to show.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct ShowAsk {
+    /// The URL.
+    pub url: String,
+}
+
+/// Which records to list.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct TraceAsk {
+    /// Only records with this reason code.
+    pub reason: Option<String>,
+    /// Only URLs like this (`*` for any text).
+    pub url: Option<String>,
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Only records after this id.
+    pub after: Option<String>,
+}
+
+/// What to explain.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainAsk {
+    /// The URL, or a path on the default site.
+    pub url: String,
+    /// Method; GET if not given.
+    pub method: Option<String>,
+    /// Request fields.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    /// Really ask, and tell what happened; otherwise only say what would.
+    #[serde(default)]
+    pub live: bool,
+}
+
+/// A new rule.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleAdd {
+    /// The site; may be left out if there is only one.
+    #[serde(default)]
+    pub site: String,
+    /// `key=value` words, as on the command line.
+    pub words: Vec<String>,
+    /// `first`, `last` (default), `before ID`, `after ID`, or a number counted from 1.
+    pub at: Option<String>,
+}
+
+/// Changes of a rule.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleSet {
+    /// The site; may be left out if there is only one.
+    #[serde(default)]
+    pub site: String,
+    /// `key=value` words; `key=` takes a key away.
+    pub words: Vec<String>,
+}
+
+/// Where a rule goes.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleMove {
+    /// The site; may be left out if there is only one.
+    #[serde(default)]
+    pub site: String,
+    /// `first`, `last`, `before ID`, `after ID`, or a number counted from 1.
+    pub to: String,
+}
+
+/// A site's name.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct SiteAsk {
+    /// The site; may be left out if there is only one.
+    #[serde(default)]
+    pub site: String,
+}
+
+/// One rule.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RuleShape {
+    /// The site's name.
+    pub site: String,
+    /// The rule's id.
+    pub id: String,
+    /// Its line in the configuration.
+    pub line: usize,
+    /// Its keys, as `key = value`.
+    pub words: Vec<String>,
+}
+
+/// What a change came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Changed {
+    /// What somebody should look at.
+    pub warnings: Vec<String>,
+    /// The epoch in force now.
+    pub epoch: u64,
+    /// The rules in force now.
+    pub rules: Vec<RuleShape>,
+}
+
+/// A refusal.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Refusal {
+    /// What happened and what to do.
+    pub error: String,
+}
