@@ -366,6 +366,13 @@ fn what_is_remembered() {
     let f = of(&[("cache-control", "max-age=1, stale-while-revalidate=0, stale-if-error=x")], &wished);
     assert_eq!((f.stale_while_revalidate_ms, f.stale_if_error_ms), (0, 0), "the origin's word goes first");
 
+    let f = of(&[], &wished);
+    assert_eq!(
+        (f.stale_while_revalidate_ms, f.stale_if_error_ms),
+        (0, 5),
+        "what was never fresh is not served unasked"
+    );
+
     for forbidding in ["must-revalidate, max-age=1", "proxy-revalidate, max-age=1", "s-maxage=1", "no-cache"]
     {
         let line = format!("{forbidding}, stale-while-revalidate=9, stale-if-error=9");

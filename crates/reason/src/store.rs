@@ -10,7 +10,7 @@ reasons! {
         Refreshed = "refreshed", "a 304 renewed the stored answer", "";
         RuleNever = "rule-never", "the rule says never", "change the rule's `never`";
         MethodNotStored = "method-not-stored", "answers to this method are not stored", "";
-        StatusNotStorable = "status-not-storable", "this status is not stored without explicit freshness", "the origin can send `max-age`; a rule can set `for`";
+        StatusNotStorable = "status-not-storable", "this status is not stored without explicit freshness", "the origin can send `max-age`; a rule with a lifetime can list it in `only_status`";
         StatusNotListed = "status-not-listed", "the rule's `only_status` does not list this status", "add it to `only_status`";
         TypeNotListed = "type-not-listed", "the rule's `only_type` does not list this media type", "add it to `only_type`";
         NoStore = "no-store", "the origin forbids storing", "the origin can drop `no-store`; a rule can list it in `override`";
