@@ -138,7 +138,10 @@ impl Pacer {
 
 /// Shares `total` among `shares` as evenly as whole numbers allow: the share number `index`.
 pub fn share(total: u64, shares: u64, index: u64) -> u64 {
-    if shares == 0 { 0 } else { total / shares + u64::from(index < total % shares) }
+    match total.checked_div(shares) {
+        None => 0,
+        Some(even) => even + u64::from(index < total % shares),
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Put load on one or more URLs and report what was measured
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Draw stored runs side by side: one table, one plot
     Report(ReportArgs),
 }

@@ -52,7 +52,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
 }
 
 fn wish(args: &RunArgs) -> Result<Wish, String> {
-    let body = match args.body.as_deref().map(|body| body.strip_prefix('@').map_or(Err(body), Ok)) {
+    let body = match args.body.as_deref().map(|body| body.strip_prefix('@').ok_or(body)) {
         None => None,
         Some(Err(text)) => Some(text.as_bytes().to_vec()),
         Some(Ok(path)) => {

@@ -61,6 +61,8 @@ pub(super) fn escape(text: &str) -> String {
 
 /// Where a value lies on a scale, before it is stretched to the drawing.
 fn place(scale: Scale, value: f64) -> f64 {
+    // A stored run may hold anything; beyond this, differences of floats overflow.
+    let value = value.clamp(-1e15, 1e15);
     match scale {
         Scale::Linear => value,
         Scale::Log => value.max(1e-3).log10(),

@@ -108,12 +108,19 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu) -> Facts {
         connect_failures: tally.connect_failures(),
         connections_asked: plan.connections.into(),
         connections_peak: tally.counts.connections_peak,
-        threads: cpu.generator.iter().map(|thread| (thread.busy, thread.starved)).collect(),
+        threads: busy_enough_to_tell(gathered, cpu),
         interrupted: gathered.interrupted,
         same_host: gathered.same_host,
         opaque_body_bytes: tally.counts.opaque_body_bytes,
         watch_notes: gathered.notes.clone(),
     }
+}
+
+/// Shares of a core mean something only over a window of some length.
+fn busy_enough_to_tell(gathered: &Gathered, cpu: &Cpu) -> Vec<(f64, Option<f64>)> {
+    let long = |outcome: &Outcome| outcome.usage.wall_ns >= 500_000_000;
+    let threads = gathered.outcomes.iter().zip(&cpu.generator).filter(|(outcome, _)| long(outcome));
+    threads.map(|(_, thread)| (thread.busy, thread.starved)).collect()
 }
 
 fn errors(tally: &Tally) -> Errors {

@@ -1,0 +1,399 @@
+//! Counts, times, phases, bytes and reports of the real binary, judged by what the server saw.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{After, Scratch, Server, number, ok, output, run, thirst};
+
+#[test]
+fn a_count_is_exact() {
+    for (connections, threads, count, extra) in [
+        ("1", "1", 1, None),
+        ("7", "3", 100, None),
+        ("10", "4", 3, None),
+        ("5", "2", 60, Some("--no-keepalive")),
+    ] {
+        let server = Server::canned(ok("x", ""));
+        let url = server.url("/");
+        let count_text = count.to_string();
+        let mut args = vec![url.as_str(), "-n", &count_text, "-c", connections, "-t", threads];
+        args.extend(extra);
+        let (json, code) = run(&args);
+        assert_eq!(code, 0, "{json}");
+        assert_eq!(server.seen(), count, "what the server saw");
+        for field in ["/requests", "/responses", "/all_requests", "/statuses/200", "/status_classes/2xx"] {
+            assert_eq!(number(&json, field), count as f64, "{field}");
+        }
+        if extra.is_some() {
+            assert_eq!(server.connections.load(std::sync::atomic::Ordering::SeqCst), count);
+        }
+    }
+}
+
+#[test]
+fn a_timed_run_counts_what_the_server_counted() {
+    let server = Server::canned(ok("hello", ""));
+    let (json, code) = run(&[&server.url("/"), "-d", "700ms", "-c", "4", "-t", "2"]);
+    assert_eq!(code, 0);
+    assert_eq!(number(&json, "/requests"), server.seen() as f64);
+    assert_eq!(number(&json, "/responses"), server.seen() as f64);
+    assert_eq!(number(&json, "/unfinished"), 0.0);
+    assert!((number(&json, "/elapsed_s") - 0.7).abs() < 0.001);
+    let rate = number(&json, "/requests_per_s");
+    assert!((rate - server.seen() as f64 / 0.7).abs() <= 4.0 / 0.7 + 1.0, "{rate}");
+    let series: f64 =
+        json["series"]["points"].as_array().unwrap().iter().map(|p| p["responses"].as_f64().unwrap()).sum();
+    assert_eq!(series, server.seen() as f64);
+}
+
+#[test]
+fn warm_up_and_cool_down_are_not_measured() {
+    let server = Server::start(|stream, _| {
+        thread::sleep(Duration::from_millis(2));
+        stream.write_all(ok("x", "").as_bytes()).unwrap();
+        After::Keep
+    });
+    let (json, _) =
+        run(&[&server.url("/"), "-d", "400ms", "--warmup", "400ms", "--cooldown", "400ms", "-c", "2"]);
+    let (measured, all) = (number(&json, "/requests"), number(&json, "/all_requests"));
+    assert!(measured > 0.0 && measured < all * 0.6, "{measured} of {all}");
+    assert_eq!(number(&json, "/latency_us/last_byte/count"), measured);
+    assert!(all - server.seen() as f64 <= 2.0);
+}
+
+#[test]
+fn a_known_delay_is_measured_right() {
+    let server = Server::start(|stream, seen| {
+        let slow = Duration::from_millis(if seen.path() == "/slow" { 80 } else { 20 });
+        thread::sleep(slow);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe").unwrap();
+        thread::sleep(Duration::from_millis(30));
+        stream.write_all(b"llo").unwrap();
+        After::Keep
+    });
+    let (json, _) = run(&[&server.url("/slow"), "-n", "20", "-c", "2"]);
+    // The server sleeps at least so long; how much longer is the machine's affair, so the median has room above.
+    let (first, last) =
+        (number(&json, "/latency_us/first_byte/p50"), number(&json, "/latency_us/last_byte/p50"));
+    assert!((80_000.0..120_000.0).contains(&first), "{first}");
+    assert!((110_000.0..160_000.0).contains(&last), "{last}");
+    assert!(number(&json, "/latency_us/first_byte/min") >= 80_000.0);
+    assert!(number(&json, "/latency_us/last_byte/min") >= 110_000.0);
+}
+
+#[test]
+fn hits_and_misses_are_told_apart() {
+    let server = Server::start(|stream, seen| {
+        let fields = match seen.number % 4 {
+            0 => {
+                thread::sleep(Duration::from_millis(40));
+                "Cache-Status: samovar; fwd=uri-miss; stored\r\n"
+            }
+            1 => "Cache-Status: samovar; hit; ttl=9\r\n",
+            2 => "X-Cache: HIT\r\n",
+            _ => "X-Nothing: here\r\n",
+        };
+        stream.write_all(ok("body", fields).as_bytes()).unwrap();
+        After::Keep
+    });
+    let (json, _) = run(&[&server.url("/"), "-n", "40", "-c", "1"]);
+    assert_eq!(number(&json, "/cache/hits"), 20.0);
+    assert_eq!(number(&json, "/cache/misses"), 10.0);
+    assert_eq!(number(&json, "/cache/unknown"), 10.0);
+    assert!((number(&json, "/cache/hit_ratio") - 2.0 / 3.0).abs() < 1e-9);
+    assert_eq!(number(&json, "/latency_us/hit_last_byte/count"), 20.0);
+    assert!(number(&json, "/latency_us/miss_last_byte/min") >= 40_000.0);
+    assert!(number(&json, "/latency_us/hit_last_byte/p50") < 40_000.0);
+}
+
+#[test]
+fn several_urls_take_turns() {
+    let server = Server::canned(ok("x", ""));
+    let urls: Vec<String> = ["/a", "/b", "/c"].iter().map(|path| server.url(path)).collect();
+    let (json, _) = run(&[&urls[0], &urls[1], &urls[2], "-n", "90", "-c", "3", "-t", "1"]);
+    assert_eq!(number(&json, "/requests"), 90.0);
+    let paths = server.paths.lock().unwrap();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    paths.iter().for_each(|path| *counts.entry(path).or_default() += 1);
+    assert!(counts.values().all(|n| (25..=35).contains(n)) && counts.len() == 3, "{counts:?}");
+    let mut first: Vec<&str> = paths.iter().take(3).map(String::as_str).collect();
+    first.sort_unstable();
+    assert_eq!(first.len(), 3);
+}
+
+#[test]
+fn two_servers_in_one_run() {
+    let (one, two) = (Server::canned(ok("1", "")), Server::canned(ok("2", "")));
+    let (json, code) = run(&[&one.url("/"), &two.url("/"), "-n", "40", "-c", "4"]);
+    assert_eq!(code, 0, "{json}");
+    assert_eq!(one.seen() + two.seen(), 40);
+    assert!(one.seen() > 0 && two.seen() > 0);
+}
+
+#[test]
+fn what_is_sent() {
+    let server = Server::start(|stream, seen| {
+        let text = seen.text();
+        let fine = text.starts_with("PUT /p?q=1 HTTP/1.1\r\n")
+            && text.contains("\r\nhost: example.org\r\n")
+            && !text.contains("\r\nHost: ")
+            && text.contains("\r\nX-A: b\r\n")
+            && text.contains("\r\nContent-Length: 9\r\n")
+            && text.ends_with("\r\n\r\nsome body");
+        let status = if fine { "200 OK" } else { "400 Bad" };
+        stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes()).unwrap();
+        After::Keep
+    });
+    let url = server.url("/p?q=1");
+    let (json, _) =
+        run(&[&url, "-n", "3", "-m", "PUT", "-b", "some body", "-H", "host: example.org", "-H", "X-A: b"]);
+    let good = json["statuses"].as_object().unwrap();
+    assert_eq!(good.len(), 1, "{json}");
+    assert_eq!(number(&json, "/statuses/200"), 3.0);
+}
+
+#[test]
+fn a_large_body_is_sent_whole_and_a_large_answer_read_whole() {
+    let scratch = Scratch::new("large");
+    let file = scratch.file("body");
+    std::fs::write(&file, vec![b'p'; 6_000_000]).unwrap();
+    let server = Server::start(|stream, seen| {
+        assert!(seen.bytes.len() > 6_000_000);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n").unwrap();
+        stream.write_all(&vec![b'g'; 5_000_000]).unwrap();
+        After::Keep
+    });
+    let (json, _) = run(&[&server.url("/"), "-n", "6", "-c", "2", "-b", &format!("@{file}")]);
+    assert_eq!(number(&json, "/responses"), 6.0, "{json}");
+    assert_eq!(number(&json, "/bytes/bodies"), 30_000_000.0);
+    assert!(number(&json, "/bytes/written") > 36_000_000.0);
+}
+
+#[test]
+fn a_refusal_before_the_body_is_sent_is_an_answer() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in server.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 200];
+            let _ = stream.read(&mut head);
+            let _ =
+                stream.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            // Takes the rest, so that no reset overtakes the answer.
+            let mut rest = vec![0; 1 << 16];
+            while stream.read(&mut rest).is_ok_and(|n| n > 0) {}
+        }
+    });
+    let scratch = Scratch::new("refusal");
+    let file = scratch.file("body");
+    std::fs::write(&file, vec![b'p'; 8_000_000]).unwrap();
+    let (json, _) = run(&[
+        &format!("http://{address}/"),
+        "-n",
+        "4",
+        "-c",
+        "1",
+        "-b",
+        &format!("@{file}"),
+        "--timeout",
+        "5s",
+    ]);
+    assert_eq!(number(&json, "/statuses/413"), 4.0, "{json}");
+}
+
+#[test]
+fn gzip_is_decoded_by_sample() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(&[b'z'; 50_000]).unwrap();
+    let body = encoder.finish().unwrap();
+    let length = body.len();
+    let server = Server::start(move |stream, seen| {
+        if seen.text().contains("Accept-Encoding: gzip\r\n") {
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.write_all(&body).unwrap();
+            stream.write_all(b"\r\n0\r\n\r\n").unwrap();
+        } else {
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nabcd")
+                .unwrap();
+        }
+        After::Keep
+    });
+    let (json, _) = run(&[&server.url("/"), "-n", "10", "-c", "2", "-H", "Accept-Encoding: gzip"]);
+    assert_eq!(number(&json, "/bytes/bodies"), 10.0 * length as f64);
+    assert_eq!(number(&json, "/bytes/decoded"), 500_000.0);
+    let (json, _) = run(&[&server.url("/"), "-n", "10", "-H", "Accept-Encoding: br"]);
+    assert_eq!(json["bytes"]["decoded"], serde_json::Value::Null);
+    assert!(json["verdict"]["findings"].to_string().contains("encoded-only"), "{json}");
+}
+
+#[test]
+fn the_server_is_found_by_its_port() {
+    let server = Server::canned(ok("x", ""));
+    let (json, _) = run(&[&server.url("/"), "-d", "500ms"]);
+    assert_eq!(number(&json, "/cpu/servers/0/pid"), f64::from(std::process::id()), "{json}");
+    assert_eq!(json["cpu"]["servers"][0]["found"], true);
+    assert!(number(&json, "/cpu/servers/0/rss_bytes") > 100_000.0);
+    assert_eq!(json["asked"]["same_host"], true);
+    let named = format!("handler={}", std::process::id());
+    let (json, _) = run(&[&server.url("/"), "-d", "200ms", "--server-pid", &named]);
+    assert_eq!(json["cpu"]["servers"].as_array().unwrap().len(), 1, "not counted twice");
+    assert_eq!(json["cpu"]["servers"][0]["name"], "handler");
+}
+
+#[test]
+fn a_unix_socket_works_too() {
+    let scratch = Scratch::new("unix");
+    let path = scratch.file("s.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut buffer = [0; 4096];
+            while stream.read(&mut buffer).is_ok_and(|n| n > 0) {
+                assert!(buffer.starts_with(b"GET /a?b HTTP/1.1\r\nHost: localhost\r\n"));
+                stream.write_all(ok("x", "").as_bytes()).unwrap();
+            }
+        }
+    });
+    let (json, code) = run(&[&format!("unix:{path}:/a?b"), "-n", "10", "-c", "1"]);
+    assert_eq!((code, number(&json, "/responses")), (0, 10.0), "{json}");
+}
+
+#[test]
+fn a_name_with_two_addresses_finds_the_one_that_listens() {
+    let server = Server::canned(ok("x", ""));
+    let (json, code) = run(&[&format!("http://localhost:{}/", server.address.port()), "-n", "10", "-c", "2"]);
+    assert_eq!((code, number(&json, "/errors/connects")), (0, 0.0), "{json}");
+}
+
+#[test]
+fn ctrl_c_ends_the_run_with_its_report() {
+    let server = Server::start(|stream, seen| {
+        if seen.number >= 10 {
+            thread::sleep(Duration::from_secs(5));
+        }
+        let _ = stream.write_all(ok("x", "").as_bytes());
+        After::Keep
+    });
+    let mut child = thirst(&["run", &server.url("/"), "-d", "60s", "-c", "2", "--json", "-", "--quiet"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let patience = Instant::now();
+    while server.seen() < 12 && patience.elapsed() < Duration::from_secs(20) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["interrupted"], true);
+    assert_eq!(number(&json, "/requests"), 12.0);
+    assert_eq!(number(&json, "/responses") + number(&json, "/unfinished"), 12.0);
+    assert_eq!(number(&json, "/unfinished"), 2.0);
+}
+
+#[test]
+fn text_html_and_the_report_of_several_runs() {
+    let scratch = Scratch::new("report");
+    let server = Server::canned(ok("x", "Age: 3\r\n"));
+    let mut files = Vec::new();
+    for label in ["first", "second <b>"] {
+        let (json, html) = (scratch.file(&format!("{}.json", files.len())), scratch.file("one.html"));
+        let output = output(&[
+            "run",
+            &server.url("/"),
+            "-n",
+            "2000",
+            "--label",
+            label,
+            "--json",
+            &json,
+            "--html",
+            &html,
+        ]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success());
+        assert!(
+            text.contains("Thirst Performance Statistics")
+                && text.contains("Total Requests              :           2000"),
+            "{text}"
+        );
+        assert!(text.contains("2,000 hits, 0 misses"), "{text}");
+        let page = std::fs::read_to_string(&html).unwrap();
+        assert!(page.contains("<svg") && !page.contains("second <b>") && !page.contains("<script"));
+        files.push(json);
+    }
+    let html = scratch.file("all.html");
+    let output = output(&["report", &files[0], &files[1], "--html", &html]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("first") && text.contains("1.00 ×"), "{text}");
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("2 runs side by side") && page.contains("second &lt;b&gt;"));
+}
+
+#[test]
+fn wrong_usage_says_what_to_do() {
+    let scratch = Scratch::new("usage");
+    let missing = scratch.file("missing/out.json");
+    for (args, say) in [
+        (vec!["run", "https://localhost/"], "https is not there yet"),
+        (vec!["run", "localhost:80"], "did you mean http://localhost:80"),
+        (vec!["run"], "required"),
+        (vec!["run", "http://h/", "-c", "0"], "0"),
+        (vec!["run", "http://h/", "-n", "0"], "0"),
+        (vec!["run", "http://h/", "-d", "soon"], "is not a duration"),
+        (vec!["run", "http://h/", "-H", "nope"], "is not a header"),
+        (vec!["run", "http://h/", "-b", "@/nonexistent"], "cannot read the body"),
+        (vec!["run", "http://h/", "-n", "5", "--cooldown", "1s"], "--cooldown needs -d"),
+        (vec!["run", "http://127.0.0.1:1/", "--json", &missing], "cannot write"),
+        (vec!["run", "http://name.invalid/"], "cannot find the address"),
+        (vec!["report", "/nonexistent.json"], "cannot read"),
+        (vec!["frob"], "frob"),
+    ] {
+        let output = output(&args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+        assert!(stderr.contains(say), "{args:?}: {stderr}");
+    }
+    for args in [vec!["--help"], vec!["run", "--help"], vec!["--version"]] {
+        assert_eq!(output(&args).status.code(), Some(0), "{args:?}");
+    }
+}
+
+/// The largest resident size of a run, in KiB, as the kernel noted it.
+fn peak_kib(args: &[&str]) -> u64 {
+    let mut child = thirst(args).stdout(Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        if let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", child.id())) {
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            peak = line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0).max(peak);
+        }
+        thread::sleep(Duration::from_millis(3));
+    }
+    peak
+}
+
+#[test]
+fn memory_does_not_grow_with_requests() {
+    let server = Server::canned(ok(&"x".repeat(1000), "Cache-Status: s; hit\r\n"));
+    let url = server.url("/");
+    let few = peak_kib(&["run", &url, "-n", "1000", "-c", "8", "-t", "1", "--quiet"]);
+    let many = peak_kib(&["run", &url, "-n", "10000", "-c", "8", "-t", "1", "--quiet"]);
+    assert!(few > 1000, "{few} KiB");
+    assert!(many < few + 1500, "{few} KiB for a thousand, {many} KiB for ten thousand");
+}
