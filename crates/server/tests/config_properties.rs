@@ -1,5 +1,7 @@
 //! Whatever a configuration's text is, reading it ends: with settings, or with messages that can be drawn.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at its first surprise")]
+
 use proptest::prelude::*;
 use samovar::config::{
     Position, add_rule, init_text, list_rules, load, move_rule, parse, remove_rule, rule_from_words,

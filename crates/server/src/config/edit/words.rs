@@ -199,7 +199,7 @@ mod tests {
             ("vary_query=all", "\"as-is\""),
             ("hot.treshold=3", "did you mean `threshold`"),
             ("for.x=1", "has no keys inside"),
-            ("path=/a[", "cannot be used"),
+            ("path=/a[", "is not a path glob"),
             ("hot={a", "hot"),
         ];
         for (word, want) in rows {
