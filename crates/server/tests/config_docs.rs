@@ -2,7 +2,12 @@
 //!
 //! `SAMOVAR_WRITE_DOCS=1 cargo test -p samovar --test config_docs` writes `docs/configuration.md` anew.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at its first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
 
 use samovar::config::{init_text, parse, reference, schema};
 use serde_json::Value;

@@ -1,6 +1,11 @@
 //! What is said about a configuration, where, and with which hint.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at its first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
 
 use samovar::config::{Report, Severity, load, parse};
 

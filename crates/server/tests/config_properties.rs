@@ -1,6 +1,11 @@
 //! Whatever a configuration's text is, reading it ends: with settings, or with messages that can be drawn.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at its first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
 
 use proptest::prelude::*;
 use samovar::config::{

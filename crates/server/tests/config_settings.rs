@@ -1,6 +1,11 @@
 //! What a configuration comes to mean.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may stop at its first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
 
 use samovar::config::{AccessLog, Budget, ErrorDetail, Listen, LogFormat, Settings, TargetSettings, parse};
 use samovar_origin::{Address, UpstreamLimits};
