@@ -20,12 +20,20 @@ fn end_of(app_status: u32, status: u8, padding: u8) -> Vec<u8> {
     record_of(3, 1, &content, padding)
 }
 
+/// What a decoder made of some bytes.
+#[derive(Debug, Default)]
+struct Decoded {
+    out: Vec<u8>,
+    err: Vec<u8>,
+    ends: Vec<(u32, Ended)>,
+    /// The most that stayed undecoded, bytes.
+    kept: usize,
+    wrong: Option<NotFastCgi>,
+}
+
 /// Feeds `bytes` in pieces of the given lengths (repeated), and joins adjacent pieces of a stream.
-fn decoded(
-    bytes: &[u8],
-    lengths: &[usize],
-) -> (Vec<u8>, Vec<u8>, Vec<(u32, Ended)>, usize, Option<NotFastCgi>) {
-    let (mut out, mut err, mut ends, mut kept) = (Vec::new(), Vec::new(), Vec::new(), 0);
+fn decoded(bytes: &[u8], lengths: &[usize]) -> Decoded {
+    let mut got = Decoded::default();
     let mut decoder = Decoder::new();
     let mut buf = BytesMut::new();
     let mut rest = bytes;
@@ -37,15 +45,18 @@ fn decoded(
         loop {
             match decoder.next(&mut buf) {
                 Ok(None) => break,
-                Ok(Some(Event::Stdout(piece))) => out.extend(piece),
-                Ok(Some(Event::Stderr(piece))) => err.extend(piece),
-                Ok(Some(Event::End { app_status, ended })) => ends.push((app_status, ended)),
-                Err(wrong) => return (out, err, ends, kept, Some(wrong)),
+                Ok(Some(Event::Stdout(piece))) => got.out.extend(piece),
+                Ok(Some(Event::Stderr(piece))) => got.err.extend(piece),
+                Ok(Some(Event::End { app_status, ended })) => got.ends.push((app_status, ended)),
+                Err(wrong) => {
+                    got.wrong = Some(wrong);
+                    return got;
+                }
             }
         }
-        kept = kept.max(buf.len());
+        got.kept = got.kept.max(buf.len());
     }
-    (out, err, ends, kept, None)
+    got
 }
 
 /// One record's part in an answer.
@@ -89,10 +100,10 @@ proptest! {
         }
         bytes.extend(end_of(app_status, 0, padding));
         let ends = vec![(app_status, Ended::Complete)];
-        let (got_out, got_err, got_ends, kept, wrong) = decoded(&bytes, &lengths);
-        prop_assert_eq!(wrong, None);
-        prop_assert_eq!((got_out, got_err, got_ends), (out, err, ends));
-        prop_assert!(kept <= 263, "{kept} bytes were kept");
+        let got = decoded(&bytes, &lengths);
+        prop_assert_eq!(got.wrong, None);
+        prop_assert_eq!((got.out, got.err, got.ends), (out, err, ends));
+        prop_assert!(got.kept <= 263, "{} bytes were kept", got.kept);
     }
 
     #[test]
@@ -110,8 +121,8 @@ proptest! {
                 }
             }
         }
-        let (_, _, _, kept, _) = decoded(&bytes, &lengths);
-        prop_assert!(kept <= 263, "{kept} bytes were kept");
+        let got = decoded(&bytes, &lengths);
+        prop_assert!(got.kept <= 263, "{} bytes were kept", got.kept);
     }
 
     #[test]
@@ -156,7 +167,7 @@ fn records_that_are_not_for_us_are_refused() {
     ];
     for (bytes, wrong) in table {
         for split in [1, 7, 1000] {
-            assert_eq!(decoded(&bytes, &[split]).4, Some(wrong.clone()), "{bytes:?}");
+            assert_eq!(decoded(&bytes, &[split]).wrong, Some(wrong.clone()), "{bytes:?}");
         }
     }
 }
@@ -166,7 +177,7 @@ fn every_way_to_end_is_told() {
     for (status, ended) in
         [(0, Ended::Complete), (1, Ended::CannotMultiplex), (2, Ended::Overloaded), (3, Ended::UnknownRole)]
     {
-        assert_eq!(decoded(&end_of(255, status, 3), &[1]).2, [(255, ended)]);
+        assert_eq!(decoded(&end_of(255, status, 3), &[1]).ends, [(255, ended)]);
     }
 }
 

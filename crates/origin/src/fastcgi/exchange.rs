@@ -105,14 +105,14 @@ impl Exchange {
         self.heard
     }
 
+    /// The request's body was taken in full.
+    pub(super) fn input_is_over(&self) -> bool {
+        self.input.ended && self.out.is_empty()
+    }
+
     /// The last line of its error stream.
     pub(super) fn last_line(&self) -> Option<&str> {
         self.lines.last()
-    }
-
-    /// The request's body, if not a byte left this machine.
-    pub(super) fn take_untouched(&mut self) -> Option<Option<AskedBody>> {
-        (self.written_bytes == 0 && !self.heard).then(|| self.input.body.take())
     }
 
     /// The socket, if it is at rest: the request over on both sides and nothing left of it.
@@ -270,6 +270,7 @@ impl Input {
                 Poll::Ready(Some(piece)) => self.piece = piece,
                 Poll::Ready(None) => {
                     self.ended = true;
+                    self.awaits_client = false;
                     self.body = None;
                     codec::end_of_stream(out, Outward::Stdin);
                     return Ok(true);
@@ -284,17 +285,17 @@ impl Input {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Result<Poll<Option<Bytes>>, Failure> {
         let gone = |detail: String| Failure { reason: Upstream::ClientGone, detail, reached: Reached::Sent };
         loop {
-            let Some(body) = self.body.as_mut() else { return Ok(Poll::Ready(None)) };
+            // At the announced length there is nothing to wait for, whether the body says so or not.
+            let Some(body) = self.body.as_mut().filter(|_| self.left > 0) else {
+                return Ok(Poll::Ready(None));
+            };
             let Poll::Ready(frame) = Pin::new(body).poll_frame(cx) else {
                 self.awaits_client = true;
                 return Ok(Poll::Pending);
             };
             self.awaits_client = false;
             match frame {
-                None if self.left > 0 => {
-                    return Err(gone(format!("the client's body ended {} bytes early", self.left)));
-                }
-                None => return Ok(Poll::Ready(None)),
+                None => return Err(gone(format!("the client's body ended {} bytes early", self.left))),
                 Some(Err(failure)) => return Err(failure),
                 Some(Ok(frame)) => {
                     // CGI has no trailers.

@@ -3,8 +3,9 @@
 //! Own codec, because the ones there are send the whole request before they read a byte of the answer. One
 //! request at a time per connection; connections stay open and go back to a shelf, unless another request may
 //! be waiting for a child: php-fpm gives each connection a process for as long as it is open, so an idle
-//! connection of ours could keep the last child from a request of ours. Not here: which script a path means
-//! (`files`), caching, retries beyond one dead reused connection.
+//! connection of ours could keep the last child from a request of ours. Requests that cannot be repeated get a
+//! new connection. Not here: which script a path means (`files`), caching, retries beyond one dead reused
+//! connection.
 //!
 //! A request body without a length is collected first, up to 1 MiB: CGI scripts are told the length before they
 //! start. Beyond that the attempt fails with `LengthRequired`, for a 411.
@@ -95,21 +96,6 @@ impl Ready {
     fn on(&mut self, socket: Socket, say: &Say) -> Exchange {
         Exchange::new(socket, &self.opening, self.body.take(), self.body_bytes, Arc::clone(say))
     }
-
-    /// Whether this failure on a connection that had been used before allows a second try: it was dead, and
-    /// nothing was sent, or what was sent may be repeated. Puts the body back.
-    fn again(&mut self, exchange: &mut Exchange, failure: &Failure, repeatable: bool) -> bool {
-        if failure.reason != Upstream::Reset || exchange.heard() {
-            return false;
-        }
-        match exchange.take_untouched() {
-            Some(body) => {
-                self.body = body;
-                true
-            }
-            None => repeatable,
-        }
-    }
 }
 
 impl FastCgi {
@@ -144,12 +130,16 @@ impl FastCgi {
         script: Script,
     ) -> Result<Answer, Failure> {
         let mut request = self.prepare(asked, &script).await?;
-        let repeatable = request.body.is_none() && request.method.is_idempotent();
         let permit = self.pool.permit().await?;
 
         // Said before the shelves are searched: see `park`.
         let mut unheard = Some(Unheard::new(self));
-        if let Some(idle) = self.idle(core) {
+        let repeatable = request.body.is_none() && request.method.is_idempotent();
+        if !repeatable {
+            // A child may end with its last answer (`pm.max_requests`) at the very moment the next request is
+            // sent to it. What cannot be sent again therefore goes to a new one, which needs a free child.
+            drop(self.pool.give_up_one(core));
+        } else if let Some(idle) = self.idle(core) {
             unheard = None;
             let begun = Instant::now();
             let mut exchange = request.on(idle.socket, &self.say);
@@ -159,7 +149,7 @@ impl FastCgi {
                     let live = self.live(exchange, idle.opened, permit, core);
                     return reply::answer(live, head, &request.method, timing);
                 }
-                Err(failure) if !request.again(&mut exchange, &failure, repeatable) => return Err(failure),
+                Err(failure) if failure.reason != Upstream::Reset || exchange.heard() => return Err(failure),
                 Err(_) => {}
             }
         }

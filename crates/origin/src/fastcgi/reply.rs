@@ -42,8 +42,12 @@ impl Live {
         drop(permit);
     }
 
-    /// Hears the script out in the background, within bounds, so that its connection can be used again.
+    /// Hears the script out in the background, within bounds, so that its connection can be used again. While
+    /// its input is not over that would take the client's time: then the connection is closed.
     fn drain(mut self) {
+        if !self.exchange.input_is_over() {
+            return;
+        }
         // Outside a runtime there is no background: the connection is closed.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
@@ -105,6 +109,9 @@ pub(super) fn answer(live: Live, head: Head, method: &Method, timing: Timing) ->
             // RFC 9110 §8.6.
             headers.remove(http::header::CONTENT_LENGTH);
         }
+        reply.left = None;
+        // A script that is over already leaves its connection free for the next request.
+        while reply.take_received().is_ok() && reply.ready.pop_front().is_some() {}
         reply.dismiss();
         return Ok(Answer { status, headers, body: AnswerBody::Empty, timing });
     }
@@ -112,6 +119,9 @@ pub(super) fn answer(live: Live, head: Head, method: &Method, timing: Timing) ->
         reply.take(rest)?;
     }
     reply.take_received()?;
+    if reply.is_enough() {
+        reply.dismiss();
+    }
     let body = if reply.live.is_some() {
         AnswerBody::Stream { len, frames: Box::pin(reply) }
     } else {
@@ -197,6 +207,14 @@ impl Reply {
         }
     }
 
+    /// All that was announced came, before the script had its input: it will end only after that, and who asked
+    /// may be waiting for this answer before sending more. Otherwise the end is waited for, as it alone proves
+    /// that the script had no more to say.
+    fn is_enough(&self) -> bool {
+        let live = self.live.as_ref();
+        self.left == Some(0) && live.is_some_and(|live| !live.exchange.input_is_over())
+    }
+
     /// Nobody wants the rest.
     fn dismiss(&mut self) {
         if let Some(live) = self.live.take() {
@@ -208,6 +226,9 @@ impl Reply {
         loop {
             if let Some(piece) = self.ready.pop_front() {
                 return Poll::Ready(Ok(Some(piece)));
+            }
+            if self.is_enough() {
+                self.dismiss();
             }
             let Some(live) = self.live.as_mut() else { return Poll::Ready(Ok(None)) };
             let heard = match ready!(live.exchange.poll_heard(cx)) {
