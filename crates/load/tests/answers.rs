@@ -1,5 +1,7 @@
 //! Every framing an answer can have, and every way it can fail, against the real binary.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at its first surprise")]
+
 mod common;
 
 use std::io::Write;

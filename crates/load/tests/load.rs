@@ -1,5 +1,7 @@
 //! Counts, times, phases, bytes and reports of the real binary, judged by what the server saw.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at its first surprise")]
+
 mod common;
 
 use std::collections::BTreeMap;

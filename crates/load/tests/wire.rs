@@ -1,5 +1,7 @@
 //! The response reader under random splits and garbage: the oracle is the generator, which knows what it wrote.
 
+#![allow(clippy::indexing_slicing, reason = "a test may stop at its first surprise")]
+
 use proptest::prelude::*;
 use thirst::wire::{Cached, Ending, Malformed, Progress, Reader};
 
