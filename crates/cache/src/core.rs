@@ -235,7 +235,11 @@ impl Cache {
         if known && revalidate.is_none() {
             why = Lookup::KnownNotStorable;
         }
-        let ticket = self.open(shard, ask, hash, !known && admitted && !ask.alone, admitted);
+        // What must be confirmed for each request cannot be shared (RFC 9111 §4): others would wait for nothing.
+        let each = revalidate
+            .as_ref()
+            .is_some_and(|(e, _)| e.head.freshness.always_revalidate || e.head.freshness.lifetime_ms == 0);
+        let ticket = self.open(shard, ask, hash, !known && admitted && !ask.alone && !each, admitted);
         Step::Fetch(ticket, why, revalidate)
     }
 

@@ -162,8 +162,8 @@ impl Entry {
 
     /// Requests in the running window, without counting one.
     pub fn metered(&self, now_ms: u64, period_ms: u64) -> u32 {
-        let (start, count) = unpack(self.meter.load(Ordering::Relaxed));
-        if now_ms.saturating_sub(start) > period_ms { 0 } else { count }
+        let (ago_ms, count) = unpack(self.meter.load(Ordering::Relaxed), now_ms);
+        if ago_ms > period_ms { 0 } else { count }
     }
 
     /// True while some core has it prepared.
@@ -206,10 +206,30 @@ impl Drop for HotCopy {
 const COUNT_BITS: u32 = 24;
 const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
 
+/// The start keeps its low 40 bits: windows are compared modulo 34 years.
+const START_MASK: u64 = u64::MAX >> COUNT_BITS;
+
 fn pack(start_ms: u64, count: u32) -> u64 {
     (start_ms << COUNT_BITS) | u64::from(count.min(COUNT_MAX))
 }
 
-fn unpack(packed: u64) -> (u64, u32) {
-    (packed >> COUNT_BITS, (packed & u64::from(COUNT_MAX)) as u32)
+/// How long ago the window began, and the count.
+fn unpack(packed: u64, now_ms: u64) -> (u64, u32) {
+    let start = packed >> COUNT_BITS;
+    ((now_ms.wrapping_sub(start)) & START_MASK, (packed & u64::from(COUNT_MAX)) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNT_MAX, START_MASK, pack, unpack};
+
+    #[test]
+    fn a_window_is_read_back_at_any_moment_of_the_clock() {
+        for start in [0, 1, 5_000, START_MASK - 10, START_MASK, START_MASK + 7, 1 << 41, u64::MAX / 2] {
+            for count in [0, 1, 77, COUNT_MAX] {
+                assert_eq!(unpack(pack(start, count), start + 123), (123, count), "start {start}");
+            }
+        }
+        assert_eq!(unpack(pack(9, u32::MAX), 9), (0, COUNT_MAX), "the count stops, it does not wrap");
+    }
 }

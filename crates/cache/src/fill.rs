@@ -226,7 +226,7 @@ impl Ticket {
     ) -> (Arc<Entry>, Result<(), Store>) {
         self.open = false;
         let charge = self.cache.budget().charge(0);
-        let requests = base.metered(now_ms, u64::MAX >> COUNT_SHIFT).max(1);
+        let requests = base.metered(now_ms, u64::MAX).max(1);
         let entry = Arc::new(Entry::new(
             Arc::clone(&self.fill.key),
             head,
@@ -267,9 +267,6 @@ impl Ticket {
         self.fill.decide(Decided::Failed(failure));
     }
 }
-
-/// A window length that never ends, kept below the packing of the meter.
-const COUNT_SHIFT: u32 = 25;
 
 impl Drop for Ticket {
     fn drop(&mut self) {
@@ -365,7 +362,7 @@ impl Sink {
         }
         let budget = self.cache.budget();
         let chunks = Arc::new(self.growing.to_chunks(budget));
-        let requests = self.entry.metered(now_ms, u64::MAX >> COUNT_SHIFT).max(1);
+        let requests = self.entry.metered(now_ms, u64::MAX).max(1);
         let entry = Arc::new(Entry::new(
             Arc::clone(&self.fill.key),
             self.entry.head.clone(),

@@ -236,6 +236,24 @@ fn a_soft_purge_asks_the_origin_and_keeps_the_entry_for_its_failure() {
 }
 
 #[test]
+fn what_must_be_confirmed_each_time_is_not_waited_for() {
+    let cache = cache(1 << 20);
+    let mut always = head(vec![], &[]);
+    always.freshness.always_revalidate = true;
+    ticket(ask(&cache, "k")).store(always, None, u64::MAX, 0).finish(0, 0).unwrap();
+    let revalidate = ReuseDecision {
+        verdict: Verdict::Revalidate { stale_if_error: false },
+        reason: Lookup::MustRevalidate,
+        age_ms: 0,
+        ttl_ms: 0,
+    };
+    let first = ask_with(&cache, "k", None, &|_| revalidate);
+    assert!(matches!(first, Step::Fetch(_, Lookup::MustRevalidate, Some(_))));
+    let second = ask_with(&cache, "k", None, &|_| revalidate);
+    assert!(matches!(second, Step::Fetch(_, Lookup::MustRevalidate, Some(_))), "{second:?}");
+}
+
+#[test]
 fn a_refresh_of_a_purged_entry_is_not_stored() {
     let cache = cache(1 << 20);
     let entry = store(&cache, "k", b"x").unwrap();

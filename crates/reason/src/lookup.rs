@@ -7,7 +7,7 @@ reasons! {
     Route, "route" {
         SiteByHost = "site-by-host", "a site names this host", "";
         SiteByWildcard = "site-by-wildcard", "a site's wildcard covers this host", "";
-        SiteByDefault = "site-by-default", "no site names this host, the default site took it", "add the host to a site's `hosts`";
+        SiteByDefault = "site-by-default", "no site names this host, the default site took it", "";
         UnknownHost = "unknown-host", "no site serves this host and there is no default site", "add the host to a site's `hosts`, or set `default = true` on one site";
         BadTarget = "bad-target", "the request target cannot be normalised", "";
         RuleMatched = "rule-matched", "this is the first rule in file order that matches", "";

@@ -236,7 +236,9 @@ fn joined_answer(
             if !fits {
                 return Err((x, route, false));
             }
-            if decision.verdict == Verdict::Pass {
+            // Shared is only what could be reused: "revalidate on every use" holds for those who joined, too
+            // (RFC 9111 §4, on collapsed requests).
+            if !matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh) {
                 return Err((x, route, true));
             }
             let Some(source) = growing_source(&entry) else { return Err((x, route, true)) };
@@ -252,7 +254,10 @@ fn joined_answer(
             let (fits, mut decision) = with_ask(&snapshot, &route, &facts, &wishes, x.at, false, |ask| {
                 ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
             });
-            if !fits || decision.verdict == Verdict::Pass {
+            let stale_allowed = matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true });
+            if !fits
+                || !(matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh) || stale_allowed)
+            {
                 return Err((x, route, true));
             }
             // Whoever waited gets what the fill came to, though time went by meanwhile.
