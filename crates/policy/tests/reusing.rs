@@ -49,6 +49,12 @@ fn by_time() {
     ] {
         assert_eq!(judge(&stored(), &[], &wishes(), ms), want, "after {ms} ms");
     }
+    let strict = Freshness { stale_while_revalidate_ms: 0, stale_if_error_ms: 0, ..stored() };
+    assert_eq!(
+        judge(&strict, &[], &wishes(), 10_000),
+        (ASK, Lookup::Expired),
+        "no allowance, not even for an instant"
+    );
     let decision = reuse(&stored(), &get(&heads(&[])), &wishes(), after(12_000));
     assert_eq!((decision.age_ms, decision.ttl_ms), (12_000, -2_000));
 }
