@@ -1,5 +1,13 @@
 //! Files as an origin, against a real file system.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
+
 mod answers;
 mod contained;
 mod cost;

@@ -1,5 +1,13 @@
 //! The watch, against a real file system and a real kernel.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
+
 #[path = "../files/scratch.rs"]
 mod scratch;
 
