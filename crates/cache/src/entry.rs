@@ -148,14 +148,13 @@ impl Entry {
         let mut seen = 0;
         // The closure always returns Some, so the result carries nothing.
         let _ = self.meter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
-            let (start, count) = unpack(packed);
-            let (start, count) = if now_ms.saturating_sub(start) > period_ms {
-                (now_ms, 1)
-            } else {
-                (start, count.saturating_add(1))
-            };
-            seen = count;
-            Some(pack(start, count))
+            let (ago_ms, count) = unpack(packed, now_ms);
+            if ago_ms > period_ms {
+                seen = 1;
+                return Some(pack(now_ms, 1));
+            }
+            seen = count.saturating_add(1);
+            Some(pack(now_ms.wrapping_sub(ago_ms), seen))
         });
         seen
     }
