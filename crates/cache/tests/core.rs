@@ -406,7 +406,7 @@ fn no_core_sees_anything_older_than_a_purge_that_returned() {
         }));
     }
     let scopes = [Scope::Tag("t"), Scope::Prefix("http://a/"), Scope::All];
-    for round in 0..3_000usize {
+    for round in 0..400usize {
         // Let something be served between two purges, or there is nothing to be wrong about.
         let before = served.load(Ordering::Relaxed);
         for _ in 0..10_000 {
@@ -423,7 +423,7 @@ fn no_core_sees_anything_older_than_a_purge_that_returned() {
     for core in cores {
         core.join().unwrap();
     }
-    assert!(served.load(Ordering::Relaxed) > 500);
+    assert!(served.load(Ordering::Relaxed) > 100);
     cache.purge(Scope::All, false);
     let stats = cache.stats();
     assert_eq!((stats.entries, stats.fills, stats.used_bytes), (0, 0, 0), "{stats:?}");
