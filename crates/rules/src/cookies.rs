@@ -253,6 +253,20 @@ mod tests {
     }
 
     #[test]
+    fn what_an_answer_varies_by() {
+        for (ignore, lines, expected) in [
+            ("", &["a=1;b=2 ", "c"][..], Some("a=1; b=2; c")),
+            ("a", &["a=1; b=2"][..], Some("b=2")),
+            ("a", &["a=1"], None),
+            ("a", &["a=1, sid=2"], Some("a=1, sid=2")),
+            ("*", &["a=1; c"], None),
+        ] {
+            let kept = that_matter(&rule(ignore, "a"), &map(lines));
+            assert_eq!(kept, expected.map(HeaderValue::from_static), "{ignore} {lines:?}");
+        }
+    }
+
+    #[test]
     fn the_whole_field_in_the_key() {
         let mut rule = rule("", "");
         rule.vary_headers = vec![VaryHeader { name: COOKIE, normalise: Normalise::Exact }];

@@ -225,6 +225,8 @@ fn cookie_values(headers: &HeaderMap, name: &str) -> Vec<String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Two requests under one key are one request to the origin in all that the key speaks of.
     #[test]
     fn equal_keys_mean_equal_requests(sites in sites(), one in request(), other in request(), same_place: bool) {
