@@ -283,8 +283,10 @@ impl Conn {
         if found.is_some() {
             self.overdue.set(found);
         }
-        // hyper can drop a body without flushing afterwards; then nobody would notice the end of the answer.
-        if found.is_some() || self.body_dropped.get() {
+        // hyper can end an answer without coming by again: when its queue of body chunks is full at the very end of
+        // the body, it flushes and yields with the body still in hand. Whoever waits behind must not wait for ever.
+        let stuck = self.body_dropped.get() || (self.answering.get() && self.ahead.get());
+        if found.is_some() || stuck {
             self.wake();
         }
     }
@@ -333,10 +335,5 @@ pub(crate) struct AnswerGuard(pub(crate) Rc<Conn>);
 impl Drop for AnswerGuard {
     fn drop(&mut self) {
         self.0.body_dropped.set(true);
-        // hyper may drop the body and yield without a flush, and then has nothing that would wake it for the
-        // requests that wait here.
-        if self.0.ahead.get() {
-            self.0.wake();
-        }
     }
 }

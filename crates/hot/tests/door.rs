@@ -210,6 +210,33 @@ fn a_refused_client_that_goes_on_sending_gets_its_answer_and_is_let_go() {
     });
 }
 
+/// Over a real socket: closing with bytes unread would reset the connection under the answer.
+#[test]
+fn the_answer_to_a_refused_upload_is_not_lost_to_a_reset() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let hub = Hub::new(Side::new() as _);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            let mut upload = b"POST / HTTP/1.1\r\n\r\n".to_vec();
+            upload.resize(200_000, b'x');
+            stream.write_all(&upload).unwrap();
+            let mut read = String::new();
+            stream.read_to_string(&mut read).map(|_| read)
+        });
+        let (stream, _) = listener.accept().await.unwrap();
+        let layer = hub.accept(stream, Accepted { listener: 0, peer: None });
+        let calls = Rc::default();
+        let end = serve(layer, &engine(&hub), |request, conn| answer(request, conn, Rc::clone(&calls))).await;
+        assert!(matches!(end, End::Closed));
+        let read = client.join().unwrap().expect("an orderly end");
+        assert_eq!(statuses(&read), [400]);
+    });
+}
+
 #[test]
 fn a_head_that_does_not_end_is_408_and_the_clock_starts_with_its_first_byte() {
     for first in ["", HOT, COLD] {
