@@ -110,8 +110,10 @@ pub struct Facts {
     pub connections_asked: u64,
     /// See above.
     pub connections_peak: u64,
-    /// Per thread: share of a core used, and share of the window without a core though ready.
-    pub threads: Vec<(f64, Option<f64>)>,
+    /// Our sending threads, if the window was long enough to tell.
+    pub threads: Vec<Generator>,
+    /// Median time to the last byte.
+    pub median_us: f64,
     /// Whether Ctrl-C ended it.
     pub interrupted: bool,
     /// Whether the server is on the same host.
@@ -122,10 +124,25 @@ pub struct Facts {
     pub watch_notes: Vec<String>,
 }
 
+/// One of our sending threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Generator {
+    /// Share of a core it used.
+    pub busy: f64,
+    /// Share of the window it was ready and had no core.
+    pub starved: f64,
+    /// How long it waited for a core each time, on average.
+    pub mean_wait_us: f64,
+}
+
 /// A thread busier than this is the limit.
 const FULL: f64 = 0.9;
-/// A thread that waited for a core for more of the window than this measured its own waiting.
+/// A thread that hardly ever sleeps is the limit too, though it had to share its core.
+const SLEEPLESS: f64 = 0.95;
+/// A thread that waited for a core for more of the window than this …
 const STARVED: f64 = 0.2;
+/// … and each time for more than this share of the median, measured its own waiting.
+const WAIT_OF_MEDIAN: f64 = 0.1;
 
 /// Judges.
 pub fn judge(facts: &Facts) -> Verdict {
@@ -181,20 +198,26 @@ fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
 }
 
 fn generator(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) -> bool {
-    let busiest = facts.threads.iter().map(|thread| thread.0).fold(0.0, f64::max);
-    let starved = facts.threads.iter().filter_map(|thread| thread.1).fold(0.0, f64::max);
-    let full = busiest > FULL;
+    let worst = |of: fn(&Generator) -> f64| facts.threads.iter().map(of).fold(0.0, f64::max);
+    let (busy, awake) = (worst(|thread| thread.busy), worst(|thread| thread.busy + thread.starved));
+    let full = busy > FULL || awake > SLEEPLESS;
     if full {
+        let how = if busy > FULL { ("used", busy) } else { ("used, or waited for,", awake) };
         let text = format!(
-            "a sending thread used {:.0} % of its core: the server can do at least this much, and the latencies hold our own queue",
-            busiest * 100.0
+            "a sending thread {} {:.0} % of a core: the server can do at least this much, and the latencies hold our own queue",
+            how.0,
+            how.1.min(1.0) * 100.0
         );
         add(Grade::Suspect, Code::GeneratorFull, text);
     }
-    if starved > STARVED {
+    let hurt = |thread: &&Generator| {
+        thread.starved > STARVED && thread.mean_wait_us > facts.median_us * WAIT_OF_MEDIAN
+    };
+    if let Some(thread) = facts.threads.iter().filter(hurt).max_by(|a, b| a.starved.total_cmp(&b.starved)) {
         let text = format!(
-            "a sending thread was ready but had no core for {:.0} % of the time: the latencies hold this wait",
-            starved * 100.0
+            "a sending thread was ready but had no core for {:.0} % of the time, {:.0} µs each time: the latencies hold this wait",
+            thread.starved * 100.0,
+            thread.mean_wait_us
         );
         add(Grade::Suspect, Code::GeneratorStarved, text);
     }
@@ -240,7 +263,11 @@ mod tests {
             responses: 10_000,
             connections_asked: 10,
             connections_peak: 10,
-            threads: vec![(0.5, Some(0.01)), (0.4, None)],
+            threads: vec![
+                Generator { busy: 0.5, starved: 0.01, mean_wait_us: 5.0 },
+                Generator { busy: 0.4, ..Generator::default() },
+            ],
+            median_us: 1_000.0,
             ..Facts::default()
         }
     }
@@ -269,8 +296,28 @@ mod tests {
             ("9 of 10 open", |f| f.connections_peak = 9, Grade::Suspect, Some(Code::FewConnections), false),
             ("4 of 10 open", |f| f.connections_peak = 4, Grade::Invalid, Some(Code::FewConnections), false),
             ("server went", |f| f.connect_failures = 3, Grade::Suspect, Some(Code::ServerLost), false),
-            ("full", |f| f.threads[1].0 = 0.95, Grade::Suspect, Some(Code::GeneratorFull), true),
-            ("starved", |f| f.threads[0].1 = Some(0.3), Grade::Suspect, Some(Code::GeneratorStarved), false),
+            ("full", |f| f.threads[1].busy = 0.95, Grade::Suspect, Some(Code::GeneratorFull), true),
+            (
+                "sleepless",
+                |f| f.threads[1] = Generator { busy: 0.5, starved: 0.48, mean_wait_us: 9.0 },
+                Grade::Suspect,
+                Some(Code::GeneratorFull),
+                true,
+            ),
+            (
+                "short waits",
+                |f| f.threads[0] = Generator { busy: 0.1, starved: 0.3, mean_wait_us: 90.0 },
+                Grade::Valid,
+                None,
+                false,
+            ),
+            (
+                "starved",
+                |f| f.threads[0] = Generator { busy: 0.1, starved: 0.3, mean_wait_us: 110.0 },
+                Grade::Suspect,
+                Some(Code::GeneratorStarved),
+                false,
+            ),
             ("count missed", |f| f.count = Some(10_001), Grade::Invalid, Some(Code::CountMissed), false),
             ("count met", |f| f.count = Some(10_000), Grade::Valid, None, false),
             (

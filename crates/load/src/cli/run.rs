@@ -15,7 +15,7 @@ use super::{EXIT_INTERRUPTED, EXIT_INVALID};
 use crate::pacer::Schedule;
 use crate::plan::{Load, Plan, Wish, size};
 use crate::report::model::Run;
-use crate::report::{html, text};
+use crate::report::{html, text, units};
 use crate::run::{self, Trouble, Wanted};
 use crate::verdict::Grade;
 
@@ -112,12 +112,13 @@ fn to_json(report: &Run) -> Result<String, String> {
 
 fn announce(plan: &Plan, wish: &Wish) -> String {
     let servers: Vec<&str> = plan.origins.iter().map(|origin| origin.name.as_str()).collect();
+    let (connections, threads) = (plan.connections.into(), plan.threads.into());
     format!(
-        "{} {} with {} connections, {} threads",
+        "{} {} with {}, {}",
         wish.method(),
         servers.join(", "),
-        plan.connections,
-        plan.threads
+        units::many(connections, "connection"),
+        units::many(threads, "thread")
     )
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::model::Run;
+use super::model::{Point, Run};
 use super::plot::{self, Axis, Line, Scale, escape};
 use super::{style, table, text, units};
 use crate::stats::Summary;
@@ -224,21 +224,16 @@ fn over_time(runs: &[Run], out: &mut String) {
         peaks.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), peak| (low.min(*peak), high.max(*peak)));
     // Runs a hundred times apart on one linear axis would leave the slow one on the ground.
     let scale = if high > 20.0 * low { Scale::Log } else { Scale::Linear };
-    let axis = Axis { name: "", scale, format: units::rate };
+    let axis =
+        Axis { name: "", scale, format: |rate| if rate == 0.0 { "0".to_owned() } else { units::rate(rate) } };
     let about = "Answers per second, second by second.";
     figure(out, "rate", "Requests per second over time", about, (SECONDS, axis), &rates, window);
     let mut lines = Vec::new();
     for (index, run) in runs.iter().enumerate() {
-        for (dash, name, pick) in
-            [(0, "p50", (|p| p.p50_us) as fn(&super::model::Point) -> f64), (1, "p99", |p| p.p99_us)]
+        for (dash, name, pick) in [(0, "p50", (|p| p.p50_us) as fn(&Point) -> f64), (1, "p99", |p| p.p99_us)]
         {
-            let points: Vec<(f64, f64)> = run
-                .series
-                .points
-                .iter()
-                .filter(|p| p.responses > 0)
-                .map(|p| (p.at_s as f64, pick(p)))
-                .collect();
+            let points: Vec<(f64, f64)> =
+                live_points(run).filter(|p| p.responses > 0).map(|p| (p.at_s as f64, pick(p))).collect();
             let label = if runs.len() > 1 { format!("{} {name}", run.label) } else { name.to_owned() };
             lines.push(Line { name: label, colour: if runs.len() > 1 { index } else { dash }, dash, points });
         }
@@ -247,18 +242,21 @@ fn over_time(runs: &[Run], out: &mut String) {
     figure(out, "latency", "Latency over time", about, (SECONDS, TIME), &lines, window);
 }
 
+/// The points of the time in which requests were sent: what trickles in afterwards is no rate.
+fn live_points(run: &Run) -> impl Iterator<Item = &Point> {
+    let end = run.series.window_end_s + run.asked.cooldown_s;
+    run.series.points.iter().filter(move |point| point.at_s == 0 || (point.at_s as f64) < end - 0.05)
+}
+
 fn rate_points(run: &Run) -> Vec<(f64, f64)> {
     let interval = run.series.interval_s.max(1);
     let end = run.series.window_end_s + run.asked.cooldown_s;
-    run.series
-        .points
-        .iter()
-        .map(|point| {
-            // The last second is rarely whole; its count stands for as much of it as there was.
-            let whole = (end - point.at_s as f64).clamp(0.2, interval as f64);
-            (point.at_s as f64, point.responses as f64 / whole)
-        })
-        .collect()
+    let rate = |point: &Point| {
+        // The last second is rarely whole; its count stands for as much of it as there was.
+        let whole = (end - point.at_s as f64).clamp(1e-3, interval as f64);
+        (point.at_s as f64, point.responses as f64 / whole)
+    };
+    live_points(run).map(rate).collect()
 }
 
 fn compare(runs: &[Run], out: &mut String) {

@@ -203,6 +203,9 @@ pub struct Thread {
     pub busy: f64,
     /// Share of the window it was ready and had no core.
     pub starved: Option<f64>,
+    /// How long it waited for a core each time, on average.
+    #[serde(default)]
+    pub mean_wait_us: Option<f64>,
     /// Longest time between two looks at the sockets, while there was something to do.
     pub longest_turn_us: f64,
 }

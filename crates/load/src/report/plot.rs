@@ -211,6 +211,16 @@ pub(super) fn lines(
         escape(x_axis.name)
     );
     for line in lines {
+        if let [(px, py)] = line.points.as_slice() {
+            let (cx, cy) = (x_of(x.share(*px)), y_of(y.share(*py)));
+            let colour = line.colour % COLOURS;
+            let name = escape(&line.name);
+            let _ = write!(
+                out,
+                "<circle class=\"f{colour}\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"4\"><title>{name}</title></circle>"
+            );
+            continue;
+        }
         let mut path = String::new();
         for (index, (px, py)) in line.points.iter().enumerate() {
             let letter = if index == 0 { 'M' } else { 'L' };

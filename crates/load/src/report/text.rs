@@ -71,12 +71,12 @@ pub(super) fn asked(run: &Run) -> String {
         "{}, {} loop, {}",
         asked.method,
         asked.load,
-        many(u64::from(asked.connections), "connection")
+        units::many(u64::from(asked.connections), "connection")
     );
-    let _ = write!(text, ", {}", many(u64::from(asked.threads), "thread"));
+    let _ = write!(text, ", {}", units::many(u64::from(asked.threads), "thread"));
     let _ = write!(text, ", {:.1} s measured", run.elapsed_s);
     if let Some(count) = asked.count {
-        let _ = write!(text, " ({} asked for)", many(count, "request"));
+        let _ = write!(text, " ({} asked for)", units::many(count, "request"));
     }
     if asked.warmup_s > 0.0 {
         let _ = write!(text, ", {} s warm-up", asked.warmup_s);
@@ -88,13 +88,9 @@ pub(super) fn asked(run: &Run) -> String {
         text.push_str(", no keep-alive");
     }
     if asked.urls.len() > 1 {
-        let _ = write!(text, ", {} in turn", many(asked.urls.len() as u64, "URL"));
+        let _ = write!(text, ", {} in turn", units::many(asked.urls.len() as u64, "URL"));
     }
     text
-}
-
-fn many(number: u64, thing: &str) -> String {
-    format!("{} {thing}{}", units::whole(number), if number == 1 { "" } else { "s" })
 }
 
 fn time(us: f64) -> String {
@@ -267,7 +263,7 @@ fn wcat(run: &Run, out: &mut String) {
         out,
         "Total Async Sockets",
         &asked.connections.to_string(),
-        &format!("({})", many(asked.threads.into(), "Pool Thread")),
+        &format!("({})", units::many(asked.threads.into(), "Pool Thread")),
     );
     let seconds = run.elapsed_s.round() as u64;
     let clock = format!("({} Hrs,{} Mins,{} Secs)", seconds / 3600, seconds / 60 % 60, seconds % 60);

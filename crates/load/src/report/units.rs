@@ -15,6 +15,11 @@ pub fn whole(number: u64) -> String {
     out
 }
 
+/// `1 thread`, `2 threads`.
+pub fn many(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", whole(number), if number == 1 { "" } else { "s" })
+}
+
 /// A rate: no decimals from ten on.
 pub fn rate(number: f64) -> String {
     if !number.is_finite() {

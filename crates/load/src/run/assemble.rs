@@ -12,7 +12,7 @@ use crate::report::model::{
 use crate::sender::Outcome;
 use crate::stats::Summary;
 use crate::tally::{Failure, Tally};
-use crate::verdict::{self, Facts};
+use crate::verdict::{self, Facts, Generator};
 
 pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
     let mut tally = Tally::default();
@@ -108,7 +108,8 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu) -> Facts {
         connect_failures: tally.connect_failures(),
         connections_asked: plan.connections.into(),
         connections_peak: tally.counts.connections_peak,
-        threads: busy_enough_to_tell(gathered, cpu),
+        threads: long_enough_to_tell(gathered, cpu),
+        median_us: tally.last_byte.quantile_us(0.5),
         interrupted: gathered.interrupted,
         same_host: gathered.same_host,
         opaque_body_bytes: tally.counts.opaque_body_bytes,
@@ -117,10 +118,15 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu) -> Facts {
 }
 
 /// Shares of a core mean something only over a window of some length.
-fn busy_enough_to_tell(gathered: &Gathered, cpu: &Cpu) -> Vec<(f64, Option<f64>)> {
+fn long_enough_to_tell(gathered: &Gathered, cpu: &Cpu) -> Vec<Generator> {
     let long = |outcome: &Outcome| outcome.usage.wall_ns >= 500_000_000;
     let threads = gathered.outcomes.iter().zip(&cpu.generator).filter(|(outcome, _)| long(outcome));
-    threads.map(|(_, thread)| (thread.busy, thread.starved)).collect()
+    let facts = |thread: &Thread| Generator {
+        busy: thread.busy,
+        starved: thread.starved.unwrap_or(0.0),
+        mean_wait_us: thread.mean_wait_us.unwrap_or(0.0),
+    };
+    threads.map(|(_, thread)| facts(thread)).collect()
 }
 
 fn errors(tally: &Tally) -> Errors {
@@ -187,7 +193,11 @@ fn cpu(gathered: &Gathered, tally: &Tally, window_s: f64) -> Cpu {
         let wall = outcome.usage.wall_ns.max(1) as f64;
         Thread {
             busy: outcome.usage.cpu_ns as f64 / wall,
-            starved: outcome.usage.waited_ns.map(|waited| waited as f64 / wall),
+            starved: outcome.usage.waited.map(|waited| waited.ns as f64 / wall),
+            mean_wait_us: outcome
+                .usage
+                .waited
+                .map(|waited| waited.ns as f64 / 1e3 / waited.turns.max(1) as f64),
             longest_turn_us: outcome.usage.longest_turn_ns as f64 / 1e3,
         }
     };
