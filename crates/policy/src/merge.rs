@@ -129,6 +129,8 @@ mod tests {
             ("age", "3"),
         ]);
         assert_eq!(merge_304(&stored, &fresh), want);
+        // An age is the 304's own or nobody's.
+        assert_eq!(merge_304(&heads(&[("age", "9")]), &heads(&[])), heads(&[]));
     }
 
     #[test]

@@ -114,6 +114,7 @@ mod tests {
             ("bytes=0-1, 4-5 ,,-2", 10, ok(&[(0, 2), (4, 6), (8, 10)])),
             ("bytes=8-9,0-1", 10, ok(&[(8, 10), (0, 2)])),
             ("bytes=0-1,20-30", 10, ok(&[(0, 2)])),
+            ("bytes=0-1,2-3", 10, ok(&[(0, 2), (2, 4)])),
             ("bytes=0-1,1-2", 10, Ranges::Ignored),
             ("bytes=0-,0-", 10, Ranges::Ignored),
             (&seventeen, 100, Ranges::Ignored),
