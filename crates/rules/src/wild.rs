@@ -4,7 +4,9 @@
 
 /// True if the pattern covers the whole name. Bounded by the product of the lengths.
 pub(crate) fn wild_match(pattern: &[u8], name: &[u8]) -> bool {
-    rest_matches(pattern, name).unwrap_or(false)
+    // Most names are told from most patterns by their first byte.
+    let begins_alike = matches!(pattern.first(), None | Some(b'*')) || pattern.first() == name.first();
+    begins_alike && rest_matches(pattern, name).unwrap_or(false)
 }
 
 fn rest_matches(pattern: &[u8], name: &[u8]) -> Option<bool> {
