@@ -115,7 +115,9 @@ fn read_piece(file: &File, offset: u64, len: u64) -> Result<Bytes, Failure> {
         let at = offset.saturating_add(bytes.len() as u64);
         match rustix::io::pread(file, spare_capacity(&mut bytes), at) {
             Ok(0) => {
-                return Err(failure("the file changed while it was being sent: it is shorter now".to_owned()));
+                return Err(failure(
+                    "the file changed while it was being sent: it is shorter now".to_owned(),
+                ));
             }
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(failure(format!("reading the file: {}", std::io::Error::from(error)))),

@@ -55,6 +55,7 @@ th{font-size:.8rem;font-weight:600;white-space:nowrap}th a{color:var(--dim)}\
 th[aria-sort] a{color:var(--ink)}\
 td.name{overflow-wrap:anywhere}td.dir a{font-weight:600}\
 th.size,td.size{text-align:right}\
+th.size,th.time{width:1%}\
 td.size,td.time{color:var(--dim);white-space:nowrap;font-variant-numeric:tabular-nums}\
 tbody tr:hover{background:var(--over)}\
 p{color:var(--dim);font-size:.85rem}\
