@@ -46,7 +46,6 @@ fn errors_in_the_tables_of_the_server() {
         ("[server]\nlisten = \"8080\"", "bad-value", "3:10", "127.0.0.1:8080"),
         ("[server]\nlisten = [\"[::]:80\", \"[::]:80\"]", "duplicate", "3:22", "listed twice"),
         ("[server]\nlisten = []", "bad-value", "3:10", "nowhere"),
-        ("[server]\nadmin = \"0.0.0.0:9900\"", "not-yet", "3:9", "loopback"),
         ("[server]\nadmin = \"9900\"", "bad-value", "3:9", "also takes \"off\""),
         ("[server]\nworkers = 0", "bad-value", "3:11", "from 1 to 1024"),
         ("[server]\nworkers = 99999999999999999999", "bad-value", "3:11", "out of bounds"),
@@ -258,6 +257,7 @@ fn warnings_in_rules() {
 fn warnings_elsewhere() {
     let site = "[[site]]\ndefault = true\norigin = \"http://a\"";
     let rows = [
+        (format!("[server]\nadmin = \"0.0.0.0:9900\"\n{site}"), "exposure", "3:9", "SAMOVAR_ADMIN_TOKEN"),
         (format!("[server]\nerror_detail = \"always\"\n{site}"), "exposure", "3:16", "everybody"),
         (format!("[server]\ntrusted_proxies = [\"::/0\"]\n{site}"), "exposure", "3:20", "claim any address"),
         (format!("{site}\nlisting = true"), "no-effect", "5:1", "files"),

@@ -31,7 +31,7 @@ pub use edit::{
 pub use lower::RuleSpan;
 pub use memory::{Memory, budget};
 pub use net::{Listen, Network, TrustedProxies, parse_address, parse_listen, parse_network};
-pub use plain::{CommandLine, from_folder, from_origin};
+pub use plain::{from_folder, from_origin};
 pub use read::FILE_MAX_BYTES;
 pub use render::{Place, Report, place};
 pub use settings::{

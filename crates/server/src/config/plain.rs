@@ -1,10 +1,9 @@
 //! Serving without a file: a folder or a URL becomes a configuration text, and that is understood as any other.
 //!
-//! So there is one way in, rules can be added to it live, and `samovar` can show what it runs by. Also here: what
-//! the command line says beside a configuration.
+//! So there is one way in, rules can be added to it live, and `samovar` can show what it runs by.
 
 use super::diag::{Code, Diagnostic};
-use super::net::{Listen, parse_listen, parse_origin_url};
+use super::net::parse_origin_url;
 use super::render::Report;
 use super::{Loaded, parse};
 use std::path::Path;
@@ -63,62 +62,6 @@ fn text(what: &str, key: &str, value: &str) -> String {
     )
 }
 
-/// What the command line says beside a configuration; it takes precedence.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CommandLine {
-    /// `--listen`, repeatable.
-    pub listen: Vec<String>,
-    /// `--admin`; `off` turns it off.
-    pub admin: Option<String>,
-    /// `--workers`.
-    pub workers: Option<usize>,
-}
-
-impl Loaded {
-    /// Puts the command line over the file.
-    ///
-    /// # Errors
-    /// An address that cannot be used.
-    pub fn apply(&mut self, line: &CommandLine) -> Result<(), Report> {
-        let server = &mut self.settings.server;
-        if !line.listen.is_empty() {
-            let listen: Result<Vec<Listen>, Report> =
-                line.listen.iter().map(|t| address("--listen", t)).collect();
-            server.listen = listen?;
-        }
-        match line.admin.as_deref() {
-            Some("off") => server.admin = None,
-            Some(text) => server.admin = Some(admin(text)?),
-            None => {}
-        }
-        if let Some(workers) = line.workers {
-            if !(1..=1024).contains(&workers) {
-                return Err(refused("--workers", &workers.to_string(), "a number from 1 to 1024"));
-            }
-            server.workers = Some(workers);
-        }
-        Ok(())
-    }
-}
-
-fn admin(text: &str) -> Result<Listen, Report> {
-    match address("--admin", text)? {
-        Listen::Tcp(a) if !a.ip().to_canonical().is_loopback() => {
-            Err(refused("--admin", text, "a loopback address or a unix socket; others could reach this one"))
-        }
-        listen => Ok(listen),
-    }
-}
-
-fn address(option: &str, text: &str) -> Result<Listen, Report> {
-    parse_listen(text).map_err(|hint| refused(option, text, &hint))
-}
-
-fn refused(option: &str, text: &str, hint: &str) -> Report {
-    let d = Diagnostic::error(Code::BadValue, 0..text.len(), format!("`{option} {text}` cannot be used"));
-    Report::new(option, text, vec![d.hint(hint)])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,26 +107,5 @@ mod tests {
         assert!(file.unwrap_err().render(false).contains("is a file"));
         let gone = from_folder(&dir).unwrap_err().render(false);
         assert!(gone.contains("cannot be served"), "{gone}");
-    }
-
-    #[test]
-    fn the_command_line_takes_precedence() {
-        let mut loaded = from_origin("http://a.example").unwrap();
-        let line = CommandLine {
-            listen: vec!["127.0.0.1:0".into(), "unix:/tmp/x".into()],
-            admin: Some("off".into()),
-            workers: Some(3),
-        };
-        loaded.apply(&line).unwrap();
-        let server = &loaded.settings.server;
-        assert_eq!((server.listen.len(), &server.admin, server.workers), (2, &None, Some(3)));
-        for (line, hint) in [
-            (CommandLine { listen: vec!["8080".into()], ..CommandLine::default() }, "127.0.0.1:8080"),
-            (CommandLine { admin: Some("0.0.0.0:9900".into()), ..CommandLine::default() }, "loopback"),
-            (CommandLine { workers: Some(0), ..CommandLine::default() }, "1 to 1024"),
-        ] {
-            let said = loaded.apply(&line).unwrap_err().render(false);
-            assert!(said.contains(hint), "{said}");
-        }
     }
 }

@@ -18,7 +18,8 @@ pub(crate) static SERVER: Table = Table {
         Key::new(
             "admin",
             Kind::Either(&[Kind::Word(&[("off", "no admin interface")]), Kind::Text(Format::Listen)]),
-            "Where `samovar explain`, `cache`, `rule`… reach this server: a loopback address or a unix socket.",
+            "Where `samovar explain`, `cache`, `rule`… reach this server. Beyond a loopback address or a unix socket it needs a token in \
+             SAMOVAR_ADMIN_TOKEN.",
             "\"unix:/run/samovar/admin.sock\"",
         )
         .or("\"127.0.0.1:9900\""),
