@@ -29,12 +29,18 @@ use http_body_util::{BodyExt, Full};
 use reply::Live;
 use samovar_reason::Upstream;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The most of a body without a length that is held in memory, bytes.
 const UNSIZED_MAX_BYTES: usize = 1024 * 1024;
+
+/// How long a new connection may be silent before we suspect that no child is free for it. Much shorter, and
+/// fast scripts would cost each other their connections; a connection costs a few dozen µs, so that those of
+/// slower scripts do not notice.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Which script a request goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,9 +60,9 @@ pub struct FastCgi {
     settings: FastCgiSettings,
     pool: Pool<Idle>,
     say: Say,
-    /// Requests that look for a connection, or sent on a new one and heard nothing yet: they may be waiting
-    /// in the application's backlog for a child.
-    unheard: AtomicUsize,
+    /// Requests that were sent on a new connection and heard nothing for a while: they may be waiting in the
+    /// application's backlog for a child.
+    starving: AtomicUsize,
 }
 
 /// A connection at rest.
@@ -66,19 +72,19 @@ struct Idle {
     opened: Opened,
 }
 
-/// One of `FastCgi::unheard`.
-struct Unheard(Arc<FastCgi>);
+/// One of `FastCgi::starving`.
+struct Starving<'a>(&'a AtomicUsize);
 
-impl Unheard {
-    fn new(upstream: &Arc<FastCgi>) -> Self {
-        upstream.unheard.fetch_add(1, Ordering::SeqCst);
-        Unheard(Arc::clone(upstream))
+impl<'a> Starving<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Starving(count)
     }
 }
 
-impl Drop for Unheard {
+impl Drop for Starving<'_> {
     fn drop(&mut self) {
-        self.0.unheard.fetch_sub(1, Ordering::SeqCst);
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -103,7 +109,7 @@ impl FastCgi {
     /// error stream.
     pub fn new(settings: FastCgiSettings, stderr: Arc<dyn Fn(&str) + Send + Sync>) -> Arc<Self> {
         let pool = Pool::new(&settings.limits);
-        Arc::new(FastCgi { settings, pool, say: stderr, unheard: AtomicUsize::new(0) })
+        Arc::new(FastCgi { settings, pool, say: stderr, starving: AtomicUsize::new(0) })
     }
 
     /// What it was made from.
@@ -132,15 +138,12 @@ impl FastCgi {
         let mut request = self.prepare(asked, &script).await?;
         let permit = self.pool.permit().await?;
 
-        // Said before the shelves are searched: see `park`.
-        let mut unheard = Some(Unheard::new(self));
         let repeatable = request.body.is_none() && request.method.is_idempotent();
         if !repeatable {
             // A child may end with its last answer (`pm.max_requests`) at the very moment the next request is
             // sent to it. What cannot be sent again therefore goes to a new one, which needs a free child.
-            drop(self.pool.give_up_one(core));
+            self.free_a_child(core);
         } else if let Some(idle) = self.idle(core) {
-            unheard = None;
             let begun = Instant::now();
             let mut exchange = request.on(idle.socket, &self.say);
             match self.head(&mut exchange).await {
@@ -154,15 +157,13 @@ impl FastCgi {
             }
         }
 
-        let unheard = unheard.unwrap_or_else(|| Unheard::new(self));
         let begun = Instant::now();
         let socket = connect(&self.settings.address, self.settings.limits.connect_timeout).await?;
         let opened = self.pool.opened();
         let connect_us = micros(begun);
         let begun = Instant::now();
         let mut exchange = request.on(socket, &self.say);
-        let head = self.head(&mut exchange).await?;
-        drop(unheard);
+        let head = self.head_from_new(core, &mut exchange).await?;
         let timing = Timing { connect_us, first_byte_us: micros(begun), reused: false };
         reply::answer(self.live(exchange, opened, permit, core), head, &request.method, timing)
     }
@@ -215,15 +216,33 @@ impl FastCgi {
         Some(Idle { socket, home: core, opened: idle.opened })
     }
 
+    /// As `head`, on a new connection: after a moment of silence no child may be free to accept it, because
+    /// our own idle connections occupy them.
+    async fn head_from_new(&self, core: usize, exchange: &mut Exchange) -> Result<Head, Failure> {
+        let mut head = pin!(self.head(exchange));
+        if let Ok(head) = tokio::time::timeout(PATIENCE, head.as_mut()).await {
+            return head;
+        }
+        // Counted before a shelf is cleared: see `park`.
+        let _starving = Starving::new(&self.starving);
+        self.free_a_child(core);
+        head.await
+    }
+
     /// Puts a connection on the shelf, unless some request may be waiting for the child it occupies.
     ///
-    /// A request counts itself as unheard before it searches the shelves, and we look at that count after we
-    /// have filled the shelf: so either it finds the connection, or we see it.
+    /// A starving request counts itself before it looks for an idle connection to close, and we look at that
+    /// count after we have filled the shelf: so either it finds this connection, or we see it.
     fn park(&self, core: usize, socket: Socket, opened: Opened) {
         self.pool.park(core, Instant::now(), Idle { socket, home: core, opened });
-        if self.unheard.load(Ordering::SeqCst) > 0 {
-            drop(self.pool.give_up_one(core));
+        if self.starving.load(Ordering::SeqCst) > 0 {
+            self.free_a_child(core);
         }
+    }
+
+    /// Closes one idle connection; those the application has closed already free no one.
+    fn free_a_child(&self, core: usize) {
+        while self.pool.give_up_one(core).is_some_and(|idle| !idle.socket.is_quiet()) {}
     }
 }
 

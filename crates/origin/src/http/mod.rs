@@ -231,7 +231,7 @@ async fn within<T>(sent: impl Future<Output = T>, upload: Option<&Upload>, limit
         }
         loop {
             ready!(timer.as_mut().poll(cx));
-            match upload.and_then(|upload| upload.owed_from()).map(|from| from + limit) {
+            match upload.and_then(|upload| upload.owed_from()?.checked_add(limit)) {
                 Some(deadline) if deadline > Instant::now() => timer.as_mut().reset(deadline.into()),
                 _ => return Poll::Ready(None),
             }
