@@ -1,6 +1,20 @@
-//! What the tests in this folder share: where the repository is and which files it holds.
+//! What the end-to-end tests stand on: the real programs, raw sockets, origins that do as they are told.
 //!
-//! Not here: anything of Samovar or Thirst. End-to-end tests must not link what they judge.
+//! Nothing here links a crate that is judged: bytes go in and come out, as for anybody else. Also here: where the
+//! repository is and which files it holds, for the tests about the house itself.
+
+// Support for tests stops at its first surprise, like a test.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "support for tests: a surprise here is a failed test"
+)]
+
+pub mod client;
+pub mod origin;
+pub mod server;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -17,3 +17,4 @@ mod links;
 mod makefile;
 mod manifests;
 mod purity;
+mod readme;

@@ -94,7 +94,7 @@ fn redact_line(line: &str) -> String {
 
 /// Tags that tie an answer to files and folders are the server's own.
 fn is_internal(tag: &str) -> bool {
-    ["root:", "dir:", "file:", "rule:"].iter().any(|p| tag.starts_with(p))
+    ["root:", "under:", "chosen:", "file:", "rule:"].iter().any(|p| tag.starts_with(p))
 }
 
 /// What to purge; exactly one of the first four.

@@ -265,6 +265,7 @@ async fn from_files(
     let handlers: Vec<&str> = site.handlers.iter().map(|(extension, _)| extension.as_str()).collect();
     let route = &question.route;
     let resolved = target.files.resolve(&route.path, route.query.as_deref(), &handlers, &site.index);
+    let path = decoded(&route.path);
     let rel = match resolved {
         Resolved::Script { rel, path_info, extension } => {
             let script = Script {
@@ -276,7 +277,7 @@ async fn from_files(
             let Some(app) = handler(&question.snapshot, site, &extension) else { return Err(no_target()) };
             let app = Arc::clone(app);
             let mut got = run(&app, question, script, body, body_bytes).await?;
-            got.tags.extend(target.tags(&rel));
+            got.tags.extend(target.tags(&rel, &path));
             return Ok(got);
         }
         _ if !matches!(question.method, Method::GET | Method::HEAD | Method::OPTIONS) => {
@@ -297,13 +298,18 @@ async fn from_files(
             ));
         }
         Resolved::Listing(answer) => {
-            let tags = target.tags(&route.path);
+            let tags = target.tags(&path, &path);
             return Ok(Got { answer, tags, ours: true, target: name(target) });
         }
         Resolved::File(opened) => opened,
     };
-    let tags = target.tags(&rel.rel);
+    let tags = target.tags(&rel.rel, &path);
     Ok(Got { answer: Files::answer(rel), tags, ours: true, target: name(target) })
+}
+
+/// A path as the file system names it, which is how changes are told.
+fn decoded(path: &str) -> String {
+    percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned()
 }
 
 fn name(target: &FilesTarget) -> String {

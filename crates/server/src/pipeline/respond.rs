@@ -119,7 +119,7 @@ fn shape(
                 && !matches!(status.as_u16(), 100..=199 | 204 | 304)
             {
                 // An origin's answer to HEAD tells a length although no body comes (RFC 9110 §9.3.2).
-                if x.method != Method::HEAD || matches!(body, ReplyBody::Entry(_)) {
+                if x.method != Method::HEAD || !matches!(body, ReplyBody::Source(Source::Empty)) {
                     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
                 }
             }

@@ -23,15 +23,25 @@ impl FilesTarget {
         self.watch.as_ref().is_some_and(Watch::healthy)
     }
 
-    /// The tags of an answer made from `rel` (and of what a change beside it may alter).
-    pub fn tags(&self, rel: &str) -> Vec<Box<str>> {
-        let folder = rel.rfind('/').map_or("/", |at| rel.get(..=at).unwrap_or("/"));
-        vec![
-            format!("root:{}", self.tag).into(),
-            format!("dir:{}{folder}", self.tag).into(),
-            format!("file:{}{rel}", self.tag).into(),
-        ]
+    /// The tags of an answer made from `rel` for a request of `path`: the file itself, every folder above it (for
+    /// when one goes or is replaced), and for an index document or a listing the folder it was chosen in.
+    pub fn tags(&self, rel: &str, path: &str) -> Vec<Box<str>> {
+        let tag = &self.tag;
+        let mut tags: Vec<Box<str>> = vec![format!("root:{tag}").into(), format!("file:{tag}{rel}").into()];
+        tags.extend(
+            rel.match_indices('/')
+                .filter_map(|(at, _)| rel.get(..=at))
+                .map(|above| format!("under:{tag}{above}").into()),
+        );
+        if path.ends_with('/') {
+            tags.push(format!("chosen:{tag}{}", folder_of(rel)).into());
+        }
+        tags
     }
+}
+
+fn folder_of(rel: &str) -> &str {
+    rel.rfind('/').and_then(|at| rel.get(..=at)).unwrap_or("/")
 }
 
 /// One running target.
@@ -79,12 +89,12 @@ fn watch(settings: &FilesSettings, tag: &str, cache: &Arc<Cache>) -> Option<Watc
         for change in changes {
             match change {
                 Change::Path(rel) => {
-                    // A file may have come, gone or changed: answers made of it, answers that looked for it in
-                    // its folder (an index, a listing), and, if it was a folder, all below.
-                    let folder = rel.rfind('/').map_or("/", |at| rel.get(..=at).unwrap_or("/"));
+                    // The file itself, what was chosen beside it (an index, a listing), and, if it was a folder,
+                    // all beneath.
                     cache.purge(Scope::Tag(&format!("file:{prefix}{rel}")), false);
-                    cache.purge(Scope::Tag(&format!("dir:{prefix}{folder}")), false);
-                    cache.purge(Scope::Tag(&format!("dir:{prefix}{}/", rel.trim_end_matches('/'))), false);
+                    cache.purge(Scope::Tag(&format!("chosen:{prefix}{}", folder_of(&rel))), false);
+                    cache.purge(Scope::Tag(&format!("chosen:{prefix}{}/", rel.trim_end_matches('/'))), false);
+                    cache.purge(Scope::Tag(&format!("under:{prefix}{}/", rel.trim_end_matches('/'))), false);
                 }
                 // Something was missed: everything made of this folder goes.
                 Change::Rescan => {

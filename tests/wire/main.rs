@@ -1,0 +1,11 @@
+//! End to end, at the wire and at the command line: the built programs against raw sockets.
+//!
+//! Numbered from simple to hard: the first red line is the nearest to the cause.
+
+mod t10_files;
+mod t20_caching;
+mod t30_privacy;
+mod t40_collapse;
+mod t50_origin;
+mod t60_admin;
+mod t70_hot;

@@ -1,0 +1,112 @@
+//! Two clients never see each other's answers.
+
+use samovar_tests::origin::{Origin, own};
+use samovar_tests::server::Server;
+
+/// An origin that answers with the session it sees, and forgets to forbid caching.
+fn careless(fields: &'static [(&'static str, &'static str)]) -> Origin {
+    Origin::new(move |asked| {
+        let who = asked.field("cookie").or(asked.field("authorization")).unwrap_or("nobody").to_string();
+        (200, own(fields), format!("for {who}").into_bytes())
+    })
+}
+
+#[test]
+fn cookies_keep_sessions_apart_under_a_rule() {
+    let origin = careless(&[]);
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&["rule", "add", "path=/**", "for=60s"]);
+    assert_eq!(server.get("/", &[]).text(), "for nobody");
+    for _ in 0..3 {
+        for session in ["sid=ann", "sid=bob"] {
+            let answer = server.get("/", &[("Cookie", session)]);
+            assert_eq!(answer.text(), format!("for {session}"), "{}", answer.cache_status());
+            assert_eq!(answer.reason(), "request-cookie");
+        }
+        assert_eq!(server.get("/", &[]).text(), "for nobody");
+    }
+}
+
+#[test]
+fn cookies_declared_irrelevant_do_not_matter_and_others_still_do() {
+    let origin = careless(&[]);
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&["rule", "add", "path=/**", "for=60s", "ignore_cookies=[\"_ga*\"]"]);
+    server.get("/", &[]);
+    for _ in 0..5 {
+        assert!(server.get("/", &[("Cookie", "_ga=1; _gat=2")]).is_hit());
+        assert_eq!(server.get("/", &[("Cookie", "_ga=1; sid=ann")]).text(), "for _ga=1; sid=ann");
+    }
+}
+
+#[test]
+fn authorization_is_not_shared() {
+    let origin = careless(&[("Cache-Control", "max-age=60")]);
+    let server = Server::before(&origin.url, &[]);
+    for who in ["Basic YQ==", "Basic Yg=="] {
+        for _ in 0..2 {
+            assert_eq!(server.get("/", &[("Authorization", who)]).text(), format!("for {who}"));
+        }
+    }
+}
+
+#[test]
+fn set_cookie_reaches_only_the_one_it_was_meant_for() {
+    let origin = Origin::new(|asked| {
+        let cookie = format!("sid={}", asked.number);
+        (
+            200,
+            vec![("Set-Cookie".into(), cookie), ("Cache-Control".into(), "public, max-age=60".into())],
+            b"page".to_vec(),
+        )
+    });
+    let server = Server::before(&origin.url, &[]);
+    let first = server.get("/", &[]);
+    assert_eq!(first.field("set-cookie"), Some("sid=0"));
+    for _ in 0..10 {
+        let other = server.get("/", &[]);
+        assert!(other.is_hit());
+        assert_eq!(other.field("set-cookie"), None);
+    }
+}
+
+#[test]
+fn those_who_join_a_fetch_with_their_own_cookies_go_alone() {
+    let origin = Origin::new(|asked| {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let who = asked.field("cookie").unwrap_or("nobody").to_string();
+        (200, vec![], format!("for {who}").into_bytes())
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&["rule", "add", "path=/**", "for=60s"]);
+    std::thread::scope(|scope| {
+        for session in [None, Some("sid=ann"), None, Some("sid=bob"), None, Some("sid=cid")] {
+            let server = &server;
+            scope.spawn(move || {
+                let answer = match session {
+                    Some(session) => server.get("/", &[("Cookie", session)]),
+                    None => server.get("/", &[]),
+                };
+                assert_eq!(answer.text(), format!("for {}", session.unwrap_or("nobody")));
+            });
+        }
+    });
+}
+
+#[test]
+fn unknown_hosts_cannot_fill_the_cache_nor_mix() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"a\"\nhosts = [\"a.example\"]\norigin = \"{0}\"\n\
+         [[site]]\nname = \"b\"\nhosts = [\"*.b.example\"]\norigin = \"{0}\"\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    let ask = |host: &str| server.get("/", &[("Host", host)]);
+    assert_eq!(ask("a.example").text(), "answer 0");
+    assert!(ask("A.EXAMPLE.").is_hit(), "spelling does not matter");
+    assert_eq!(ask("x.b.example").text(), "answer 1");
+    assert_eq!(ask("evil.example").status, 421);
+    assert_eq!(ask("b.example").status, 421);
+    assert_eq!(origin.count(), 2);
+}

@@ -1,0 +1,157 @@
+//! Origins that fail, lie and stall, and clients that send nonsense: a clear error, the server unharmed.
+
+use samovar_tests::origin::{After, Origin};
+use samovar_tests::server::Server;
+use std::io::Write;
+
+#[test]
+fn failures_have_their_status_and_reason() {
+    let refused = Server::before("http://127.0.0.1:1", &[]);
+    let answer = refused.get("/", &[]);
+    assert_eq!((answer.status, answer.reason().as_str()), (502, "upstream-refused"));
+    assert!(answer.text().contains("127.0.0.1:1"), "those on this machine see which: {}", answer.text());
+    for (bytes, status, reason) in [
+        ("nonsense\r\n\r\n", 502, "upstream-bad-head"),
+        ("", 502, "upstream-reset"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 502, ""),
+    ] {
+        let origin = Origin::raw(move |_, stream| {
+            let _ = stream.write_all(bytes.as_bytes());
+            After::Close
+        });
+        let server = Server::before(&origin.url, &[]);
+        let answer = server.get("/", &[]);
+        assert_eq!(answer.status, status, "{bytes:?}: {}", answer.text());
+        if !reason.is_empty() {
+            assert_eq!(answer.reason(), reason, "{bytes:?}");
+        }
+        assert_eq!(server.json(&["cache", "list"]).as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn malformed_requests_are_refused_and_the_server_goes_on() {
+    let origin = Origin::counting(&[]);
+    let server = Server::before(&origin.url, &[]);
+    let long_line = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(100_000));
+    let long_field = format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(200_000));
+    let many = format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "X: y\r\n".repeat(500));
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        ("GET / HTTP/1.1\nHost: x\n\n", 400),
+        ("GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: x\r\nBad Name: y\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n", 400),
+        ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505),
+        ("\u{16}\u{3}\u{1}nonsense\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 400),
+        ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\nhello", 400),
+        (
+            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: x\r\nExpect: wonders\r\n\r\n", 417),
+        ("CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", 501),
+        (&long_line, 414),
+        (&long_field, 431),
+        (&many, 431),
+        ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("GET /../../x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+    ] {
+        let mut client = server.connect();
+        client.send(request);
+        let answer = client.answer("GET");
+        let shown = &request[..request.len().min(60)];
+        assert_eq!(answer.status, status, "{shown:?}: {}", answer.text());
+    }
+    assert_eq!(server.get("/fine", &[]).status, 200);
+    let rejected = server.json(&["status"])["requests"]["rejected"].as_u64().unwrap();
+    assert!(rejected >= 15, "{rejected}");
+}
+
+#[test]
+fn uploads_reach_the_origin_whole_in_either_framing() {
+    let origin = Origin::new(|asked| (200, vec![], format!("{}", asked.body.len()).into_bytes()));
+    let server = Server::before(&origin.url, &[]);
+    let mut client = server.connect();
+    assert_eq!(client.request("POST", "/", &[], &vec![1; 3_000_000]).text(), "3000000");
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n");
+    assert_eq!(client.answer("POST").text(), "7");
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    assert_eq!(client.one("POST").unwrap().status, 100);
+    client.send("hi");
+    assert_eq!(client.answer("POST").text(), "2");
+    assert_eq!(client.get("/", &[]).text(), "0", "the connection is in step");
+}
+
+#[test]
+fn hop_by_hop_fields_end_here_and_the_chain_is_told() {
+    let origin = Origin::counting(&[]);
+    let server = Server::before(&origin.url, &[]);
+    server.get(
+        "/",
+        &[
+            ("Connection", "keep-alive, X-Hop"),
+            ("X-Hop", "1"),
+            ("Keep-Alive", "5"),
+            ("Proxy", "evil"),
+            ("X-Forwarded-For", "6.6.6.6"),
+            ("Forwarded", "for=6.6.6.6"),
+            ("X-End", "kept"),
+        ],
+    );
+    let asked = &origin.asked()[0];
+    for name in ["x-hop", "keep-alive", "proxy"] {
+        assert_eq!(asked.field(name), None, "{name}");
+    }
+    assert_eq!(asked.field("x-end"), Some("kept"));
+    assert!(asked.field("via").unwrap().contains("samovar"), "{:?}", asked.fields);
+    assert!(asked.field("forwarded").unwrap().contains("127.0.0.1"), "{:?}", asked.fields);
+    assert!(
+        !format!("{:?}", asked.fields).contains("6.6.6.6"),
+        "nobody vouches for that: {:?}",
+        asked.fields
+    );
+}
+
+#[test]
+fn a_pipeline_is_answered_in_order() {
+    let origin = Origin::new(|asked| {
+        if asked.target().contains("slow") {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        (200, vec![("Cache-Control".into(), "max-age=60".into())], asked.target().as_bytes().to_vec())
+    });
+    let server = Server::before(&origin.url, &[]);
+    for _ in 0..4 {
+        let mut client = server.connect();
+        let paths = ["/a", "/slow-b", "/c", "/a", "/slow-b", "/c", "/a"];
+        for path in paths {
+            client.send(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        }
+        for path in paths {
+            assert_eq!(client.answer("GET").text(), path);
+        }
+    }
+}
+
+#[test]
+fn http_1_0_is_spoken() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
+    let server = Server::before(&origin.url, &[]);
+    for _ in 0..4 {
+        let mut client = server.connect();
+        client.send("GET / HTTP/1.0\r\n\r\n");
+        assert_eq!(client.answer("GET").text(), "answer 0");
+        assert!(client.is_closed());
+    }
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assert_eq!(client.answer("GET").text(), "answer 0");
+    client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assert_eq!(client.answer("GET").text(), "answer 0");
+}

@@ -1,0 +1,163 @@
+//! The hot tier: the same answers as the engine's, and never one that may not be used any more.
+
+use samovar_tests::client::Answer;
+use samovar_tests::origin::{Origin, own};
+use samovar_tests::server::Server;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+fn warm(server: &Server, path: &str, fields: &[(&str, &str)]) -> Answer {
+    samovar_tests::server::soon("a hot answer", || {
+        let answer = server.get(path, fields);
+        (answer.reason() == "fresh-hot").then_some(answer)
+    })
+}
+
+/// All fields but those that may differ between tiers.
+fn comparable(answer: &Answer) -> Vec<(String, String)> {
+    let mut fields: Vec<_> =
+        answer.fields.iter().filter(|(n, _)| n != "age" && n != "cache-status").cloned().collect();
+    fields.sort();
+    fields
+}
+
+#[test]
+fn a_hot_answer_is_the_engines_answer() {
+    let origin = Origin::new(|asked| {
+        let fields = own(&[
+            ("Cache-Control", "max-age=60"),
+            ("Content-Type", "text/plain"),
+            ("ETag", "\"x\""),
+            ("Link", "</a>; rel=a"),
+            ("Link", "</b>; rel=b"),
+            ("Vary", "Accept-Language"),
+            ("Keep-Alive", "timeout=5"),
+        ]);
+        let size: usize = asked.target().trim_start_matches("/s").parse().unwrap();
+        (200, fields, vec![b'x'; size])
+    });
+    let server = Server::before(&origin.url, &[]);
+    for size in [0, 1, 1024, 8191, 8192, 8193, 100_000, 262_144] {
+        let path = format!("/s{size}");
+        let hot = warm(&server, &path, &[("Accept-Language", "de")]);
+        // HTTP/1.0 with keep-alive is the engine's, for the same entry.
+        let mut client = server.connect();
+        client.send(format!("GET {path} HTTP/1.0\r\nHost: test\r\nAccept-Language: de\r\n\r\n"));
+        let engine = client.answer("GET");
+        assert_eq!(engine.reason(), "fresh", "{}", engine.cache_status());
+        assert_eq!(hot.body, engine.body, "size {size}");
+        let without_connection = |mut fields: Vec<(String, String)>| {
+            fields.retain(|(n, _)| n != "connection");
+            fields
+        };
+        assert_eq!(
+            without_connection(comparable(&hot)),
+            without_connection(comparable(&engine)),
+            "size {size}"
+        );
+        assert_eq!(hot.field("age").is_some(), engine.field("age").is_some());
+    }
+    // One byte more than the hot tier takes.
+    for _ in 0..5 {
+        assert_ne!(server.get("/s262145", &[]).reason(), "fresh-hot");
+    }
+}
+
+#[test]
+fn what_the_hot_tier_must_not_take() {
+    let origin = Origin::new(|asked| {
+        let who = asked.field("cookie").or(asked.field("authorization")).unwrap_or("nobody");
+        (200, own(&[("ETag", "\"x\"")]), format!("for {who}").into_bytes())
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&["rule", "add", "path=/**", "for=60s"]);
+    warm(&server, "/", &[]);
+    for fields in [
+        &[("Cookie", "sid=1")][..],
+        &[("Authorization", "Basic x")],
+        &[("Range", "bytes=0-1")],
+        &[("If-None-Match", "\"x\"")],
+        &[("If-Modified-Since", "Fri, 20 Nov 2026 12:00:00 GMT")],
+        &[("Content-Length", "0"), ("Expect", "100-continue")],
+    ] {
+        let answer = server.get("/", fields);
+        assert_ne!(answer.reason(), "fresh-hot", "{fields:?}");
+        let personal = fields.iter().find(|(n, _)| *n == "Cookie" || *n == "Authorization");
+        if let Some((_, who)) = personal {
+            assert_eq!(answer.text(), format!("for {who}"));
+        }
+    }
+    assert_eq!(server.get("/", &[("Range", "bytes=0-1")]).status, 206);
+    assert_eq!(server.get("/", &[("If-None-Match", "\"x\"")]).status, 304);
+}
+
+#[test]
+fn hot_ends_with_freshness() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=2")]);
+    let server = Server::before(&origin.url, &[]);
+    let first = warm(&server, "/", &[]);
+    assert_eq!(first.text(), "answer 0");
+    samovar_tests::server::soon("a newer answer", || {
+        (server.get("/", &[]).text() != "answer 0").then_some(())
+    });
+    assert!(server.get("/", &[]).field("age").is_none_or(|a| a.parse::<u64>().unwrap() <= 2));
+}
+
+/// The origin's version goes up before each purge; whatever is asked for after the purge returned must be new.
+#[test]
+fn purge_races_with_hot_hits_on_several_cores() {
+    let version = std::sync::Arc::new(AtomicU64::new(0));
+    let seen = version.clone();
+    let origin = Origin::new(move |_| {
+        (200, own(&[("Cache-Control", "max-age=600")]), seen.load(Ordering::SeqCst).to_string().into_bytes())
+    });
+    let server = Server::before(&origin.url, &["--workers", "2", "--access-log", "off"]);
+    let purged = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let hot = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut client = server.connect();
+                while !stop.load(Ordering::Relaxed) {
+                    let at_least = purged.load(Ordering::SeqCst);
+                    let answer = client.get("/", &[]);
+                    let got: u64 = answer.text().parse().unwrap();
+                    assert!(
+                        got >= at_least,
+                        "version {got} after the purge of {at_least} returned: {}",
+                        answer.cache_status()
+                    );
+                    hot.fetch_add(u64::from(answer.reason() == "fresh-hot"), Ordering::Relaxed);
+                }
+            });
+        }
+        for _ in 0..60 {
+            let before = hot.load(Ordering::Relaxed);
+            samovar_tests::server::soon("hot answers between purges", || {
+                (hot.load(Ordering::Relaxed) > before + 10).then_some(())
+            });
+            let new = version.fetch_add(1, Ordering::SeqCst) + 1;
+            server.tell(&["cache", "purge", "--all"]);
+            purged.store(new, Ordering::SeqCst);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_rule_change_races_with_hot_hits() {
+    let origin = Origin::counting(&[]);
+    let server = Server::before(&origin.url, &["--workers", "2"]);
+    server.tell(&["rule", "add", "path=/**", "for=600s"]);
+    for round in 0..5 {
+        for _ in 0..4 {
+            warm(&server, "/", &[]);
+        }
+        server.tell(&["rule", "set", "r1", "for=", "never=true"]);
+        for _ in 0..8 {
+            let answer = server.get("/", &[]);
+            assert_eq!(answer.reason(), "rule-never", "round {round}: {}", answer.cache_status());
+        }
+        server.tell(&["rule", "set", "r1", "never=", "for=600s"]);
+    }
+}
