@@ -3,6 +3,8 @@
 //!
 //! Not here: the server; what the engine costs is measured with `samovar` itself.
 
+#![allow(clippy::expect_used, reason = "a measuring program with fixed inputs")]
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;

@@ -146,9 +146,9 @@ impl Hub {
         self.limits.replace(limits);
     }
 
-    /// New bounds of the map.
-    pub fn set_bounds(&self, bounds: MapBounds) {
-        self.map.borrow_mut().set_bounds(bounds);
+    /// New bounds of the map; `false` if called from [`CoreSide::on_hot`], which must not change it.
+    pub fn set_bounds(&self, bounds: MapBounds) -> bool {
+        self.map.try_borrow_mut().map(|mut map| map.set_bounds(bounds)).is_ok()
     }
 
     /// Stops: nothing is hot any more, answers say `Connection: close`, idle connections close now.

@@ -68,7 +68,7 @@ pub use head::{Framing, Head, HeadLimits};
 pub use hub::{Accepted, ConnHandle, CoreSide, HotHit, Hub};
 pub use layer::{Layer, Next};
 pub use limits::Limits;
-pub use map::{CookieWish, Grant, HotMap, MapBounds, VaryValue};
+pub use map::{CookieMatcher, CookieWish, Grant, HotMap, Listed, MapBounds, VaryValue};
 pub use prepared::{Lifetime, Prepared};
 pub use reject::{BodyRejected, status};
 pub use serve::{End, Pipe, engine, serve};

@@ -24,6 +24,9 @@ const FIELDS_MAX: usize = 64;
 /// How many slots an eviction looks at for the one asked for least recently.
 const EVICT_SAMPLE: usize = 16;
 
+/// Says of a Cookie value whether every cookie in it is irrelevant.
+pub type CookieMatcher = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
 /// What the cookies of a request do to an answer.
 #[derive(Clone)]
 pub enum CookieWish {
@@ -31,8 +34,8 @@ pub enum CookieWish {
     RefuseAny,
     /// Cookies do not matter.
     IgnoreAll,
-    /// Says of a Cookie value whether every cookie in it is irrelevant.
-    Matcher(Arc<dyn Fn(&[u8]) -> bool + Send + Sync>),
+    /// They matter unless this says otherwise.
+    Matcher(CookieMatcher),
 }
 
 /// The raw value of one request field an answer depends on; `None` if the request lacked the field.
@@ -253,7 +256,9 @@ impl HotMap {
         self.bytes += variant.bytes;
         slot.variants.push(variant);
         while self.entries > self.bounds.entries_max || self.bytes > self.bounds.bytes_max {
-            self.evict_one(at);
+            if !self.evict_one(at) {
+                break;
+            }
         }
         Ok(())
     }
@@ -289,8 +294,9 @@ impl HotMap {
         at
     }
 
-    /// Drops the least recently asked for of a few answers, but never the newest of `keep`.
-    fn evict_one(&mut self, keep: usize) {
+    /// Drops the least recently asked for of a few answers, but never the newest of `keep`; `false` if there is
+    /// no other.
+    fn evict_one(&mut self, keep: usize) -> bool {
         let len = self.slots.len();
         let mut worst: Option<(u64, usize)> = None;
         let mut looked = 0;
@@ -310,7 +316,7 @@ impl HotMap {
             }
         }
         self.cursor = (self.cursor + EVICT_SAMPLE) % len.max(1);
-        let Some((_, at)) = worst else { return };
+        let Some((_, at)) = worst else { return false };
         if let Some(slot) = self.slots.get_mut(at).and_then(Option::as_mut)
             && let Some(oldest) = slot.least_recent()
         {
@@ -318,6 +324,7 @@ impl HotMap {
             self.entries -= 1;
         }
         self.drop_if_empty(at);
+        true
     }
 
     /// Looks at the next `slots_max` slots and drops answers that are dead, stale, of an older configuration, or

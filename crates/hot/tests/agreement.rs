@@ -3,6 +3,14 @@
 //! Each request is followed by a second one: plain hyper on the same bytes must find the second where the layer's
 //! framing says it begins.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
+
 mod common;
 
 use bytes::Bytes;

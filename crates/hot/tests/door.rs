@@ -1,159 +1,28 @@
 //! At the door: refusals, timeouts, limits, half-closed clients, upgrades and stopping, on a paused clock.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
+
 mod common;
 
 use bytes::Bytes;
-use common::wire::answers;
-use common::{Side, grant, prepared};
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use samovar_hot::{Accepted, BodyRejected, ConnHandle, End, Hub, Limits, MapBounds, engine, serve};
+use common::Side;
+use common::rig::{answer, limits, on_local, rig, rig_with, statuses};
+use http::Response;
+use http_body_util::Full;
+use samovar_hot::{Accepted, End, Hub, Limits, engine, serve};
 use samovar_reason::{Hot, Reject};
-use std::cell::RefCell;
 use std::convert::Infallible;
-use std::error::Error;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep};
-
-/// One connection to a served layer.
-struct Rig {
-    side: Rc<Side>,
-    hub: Rc<Hub>,
-    client: DuplexStream,
-    server: JoinHandle<End<DuplexStream>>,
-    /// Paths the service was called for, with the outcome of their bodies.
-    called: Rc<RefCell<Vec<String>>>,
-}
-
-fn limits() -> Limits {
-    Limits {
-        head_max_bytes: 4_000,
-        line_max_bytes: 1_000,
-        fields_max: 20,
-        body_max_bytes: Some(100_000),
-        head_timeout_ms: 1_000,
-        body_timeout_ms: 2_000,
-        idle_timeout_ms: 3_000,
-        send_timeout_ms: 4_000,
-        half_close_ms: 500,
-    }
-}
-
-fn rig(pipe: usize) -> Rig {
-    rig_with(pipe, limits())
-}
-
-fn rig_with(pipe: usize, limits: Limits) -> Rig {
-    let side = Side::new();
-    let hub = Hub::with(Rc::clone(&side) as _, limits, MapBounds::default());
-    let live = Arc::new(AtomicU8::new(0));
-    hub.grant(grant("a", "/hot", prepared("hot", &live))).unwrap();
-    hub.grant(grant("a", "/large", prepared(&"x".repeat(200_000), &live))).unwrap();
-    let (client, theirs) = tokio::io::duplex(pipe);
-    let layer = hub.accept(theirs, Accepted { listener: 0, peer: None });
-    let called: Rc<RefCell<Vec<String>>> = Rc::default();
-    let (http, calls) = (engine(&hub), Rc::clone(&called));
-    let server = spawn_local(async move {
-        serve(layer, &http, |request, conn| answer(request, conn, Rc::clone(&calls))).await
-    });
-    let sweeper = Rc::downgrade(&hub);
-    spawn_local(async move {
-        while let Some(hub) = sweeper.upgrade() {
-            hub.sweep();
-            drop(hub);
-            sleep(Duration::from_millis(100)).await;
-        }
-    });
-    Rig { side, hub, client, server, called }
-}
-
-async fn answer(
-    request: Request<Incoming>,
-    conn: ConnHandle,
-    calls: Rc<RefCell<Vec<String>>>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let path = request.uri().path().to_owned();
-    let mut response = Response::new(Full::new(Bytes::from(format!("cold {path}"))));
-    let mut outcome = String::new();
-    match path.as_str() {
-        "/slow" => sleep(Duration::from_millis(300)).await,
-        "/very-slow" => sleep(Duration::from_secs(60)).await,
-        "/unread" => {}
-        "/upgrade" => {
-            conn.accept_upgrade();
-            *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-            *response.body_mut() = Full::default();
-        }
-        _ => match request.into_body().collect().await {
-            Ok(body) => outcome = format!(" {}", body.to_bytes().len()),
-            Err(error) => {
-                let io = error.source().and_then(|e| e.downcast_ref::<std::io::Error>());
-                let why = io.and_then(|e| e.get_ref()).and_then(|e| e.downcast_ref::<BodyRejected>());
-                outcome = format!(" {:?}", why.map(|r| r.0));
-            }
-        },
-    }
-    calls.borrow_mut().push(path + &outcome);
-    Ok(response)
-}
-
-impl Rig {
-    async fn send(&mut self, bytes: &str) {
-        self.client.write_all(bytes.as_bytes()).await.unwrap();
-    }
-
-    /// Everything until the connection closes; then the client closes too.
-    async fn read_all(&mut self) -> String {
-        let mut all = Vec::new();
-        self.client.read_to_end(&mut all).await.unwrap();
-        self.client.shutdown().await.unwrap();
-        String::from_utf8(all).unwrap()
-    }
-
-    /// Reads until `end` has come.
-    async fn read_until(&mut self, end: &str) -> String {
-        let mut all = Vec::new();
-        let mut piece = [0; 1_000];
-        while !all.ends_with(end.as_bytes()) {
-            let n = self.client.read(&mut piece).await.unwrap();
-            assert!(n > 0, "closed after {:?}", String::from_utf8_lossy(&all));
-            all.extend_from_slice(&piece[..n]);
-        }
-        String::from_utf8(all).unwrap()
-    }
-
-    async fn end(self) -> End<DuplexStream> {
-        drop(self.client);
-        let end =
-            tokio::time::timeout(Duration::from_secs(1_000), self.server).await.expect("it ends").unwrap();
-        assert_eq!(self.hub.connections(), 0);
-        end
-    }
-
-    fn called(&self) -> Vec<String> {
-        self.called.borrow().clone()
-    }
-
-    fn rejects(&self) -> Vec<Reject> {
-        self.side.rejects.borrow().clone()
-    }
-}
-
-fn on_local<F: Future<Output = ()>>(test: F) {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    LocalSet::new().block_on(&runtime, test);
-}
-
-fn statuses(read: &str) -> Vec<u16> {
-    answers(read.as_bytes(), &[]).iter().map(|a| a.status).collect()
-}
 
 const HOT: &str = "GET /hot HTTP/1.1\r\nHost: a\r\n\r\n";
 const COLD: &str = "GET /cold HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -221,9 +90,14 @@ fn the_answer_to_a_refused_upload_is_not_lost_to_a_reset() {
         let client = std::thread::spawn(move || {
             use std::io::{Read, Write};
             let mut stream = std::net::TcpStream::connect(address).unwrap();
-            let mut upload = b"POST / HTTP/1.1\r\n\r\n".to_vec();
-            upload.resize(200_000, b'x');
-            stream.write_all(&upload).unwrap();
+            stream.write_all(b"POST / HTTP/1.1\r\n\r\n").unwrap();
+            // The answer is here and the server has closed its side; an upload goes on for a moment all the same.
+            stream.peek(&mut [0]).unwrap();
+            for _ in 0..5 {
+                std::thread::sleep(Duration::from_millis(2));
+                stream.write_all(&[b'x'; 20_000])?;
+            }
+            stream.shutdown(std::net::Shutdown::Write)?;
             let mut read = String::new();
             stream.read_to_string(&mut read).map(|_| read)
         });
@@ -327,15 +201,50 @@ fn a_bad_chunked_body_is_answered_once() {
         ("ffffff\r\n", 413, Reject::BodyTooLarge),
         ("5\n", 400, Reject::BadChunk),
     ] {
-        on_local(async {
-            let mut rig = rig(100_000);
-            rig.send(&format!("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{body}"))
-                .await;
-            let read = rig.read_all().await;
-            assert_eq!(statuses(&read), [status], "the service's own answer must not follow: {read}");
-            assert_eq!(rig.rejects(), [reject]);
-        });
+        for pipe in [10, 100_000] {
+            on_local(async {
+                let mut rig = rig(pipe);
+                let head = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+                rig.send(&format!("{head}{body}")).await;
+                // Long enough for the service to have answered too.
+                sleep(Duration::from_millis(500)).await;
+                let read = rig.read_all().await;
+                assert_eq!(statuses(&read), [status], "{read}");
+                assert_eq!(
+                    read.matches("HTTP/1.1").count(),
+                    1,
+                    "the service's own answer must not follow: {read}"
+                );
+                assert_eq!(rig.rejects(), [reject]);
+            });
+        }
     }
+}
+
+#[test]
+fn an_upload_that_breaks_off_is_the_services_to_know() {
+    on_local(async {
+        let mut rig = rig(100_000);
+        rig.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345").await;
+        rig.client.shutdown().await.unwrap();
+        rig.read_all().await;
+        assert_eq!(rig.called(), ["/echo None"]);
+        assert!(rig.rejects().is_empty());
+        rig.end().await;
+    });
+}
+
+#[test]
+fn a_head_behind_answers_that_nobody_reads_is_not_a_slow_head() {
+    on_local(async {
+        let mut rig = rig(150);
+        rig.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\nGET /co").await;
+        rig.send("ld HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        // Longer than a head may take, shorter than a write may stand still.
+        sleep(Duration::from_millis(2_000)).await;
+        rig.read_until("cold /cold").await;
+        assert!(rig.rejects().is_empty());
+    });
 }
 
 #[test]

@@ -1,6 +1,14 @@
 //! Purge against full-rate hits, over real sockets on other threads: once the state is changed, no request sent
 //! afterwards gets the old bytes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
+
 mod common;
 
 use bytes::Bytes;

@@ -9,6 +9,14 @@
 //! - `poll_flush` going idle without `body_dropped`: a later answer in the middle of an earlier one;
 //! - `take_head` handing hyper all of the input: answers out of order.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
+
 mod common;
 
 use bytes::Bytes;

@@ -2,6 +2,14 @@
 //! as many chunks as its queue holds, where the flush is refused at first and taken on the second try of the same
 //! poll. A request that waits behind it is then found by the sweep.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
+
 mod common;
 
 use bytes::Bytes;

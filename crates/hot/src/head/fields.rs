@@ -47,11 +47,7 @@ impl<'b> Seen<'b> {
     fn take(&mut self, name: &'b str, value: &'b [u8], minor: u8) -> Result<(), Reject> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         match name.len() {
-            4 if is("host") => {
-                if self.host.replace(value).is_some() {
-                    return Err(Reject::BadHost);
-                }
-            }
+            4 if is("host") => return self.take_host(value),
             5 if is("range") => self.range = true,
             6 if is("cookie") => {
                 self.cookie = Some(value);
@@ -75,6 +71,11 @@ impl<'b> Seen<'b> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Exactly one line (RFC 9112 §3.2).
+    fn take_host(&mut self, value: &'b [u8]) -> Result<(), Reject> {
+        if self.host.replace(value).is_some() { Err(Reject::BadHost) } else { Ok(()) }
     }
 
     /// Only `100-continue` is understood (RFC 9110 §10.1.1); HTTP/1.0 knows no expectations.

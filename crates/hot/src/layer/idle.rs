@@ -3,14 +3,17 @@
 //! Not here: what happens to a request once it is cold.
 
 use super::{Layer, State};
-use crate::head;
+use crate::head::{self, Head};
 use crate::hub::{ConnHandle, HotHit};
 use crate::limits::{Overdue, Wait};
 use crate::map::HotMap;
-use crate::out::{COPY_MAX_BYTES, HIGH_WATER_BYTES};
+use crate::out::{COPY_MAX_BYTES, HIGH_WATER_BYTES, Out};
+use crate::prepared::Prepared;
 use samovar_reason::{Hot, Reject};
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -90,7 +93,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
         if self.out.is_empty() {
             return Poll::Ready(Ok(()));
         }
-        ready!(self.poll_drain(cx))?;
+        let drained = self.poll_drain(cx);
+        if drained.is_pending() {
+            // Not the client's silence but its slowness: only the limit on sending counts.
+            self.wait_for(Wait::Nothing, false);
+        }
+        ready!(drained)?;
         Pin::new(&mut self.io).poll_flush(cx)
     }
 
@@ -129,9 +137,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
         if self.input.is_empty() {
             return Ok(Heads::More);
         }
-        let hub = std::rc::Rc::clone(&self.conn.0.hub);
+        let hub = Rc::clone(&self.conn.0.hub);
         let map = hub.map.borrow();
-        let limits = hub.head_limits.get();
         if self.out.buf.capacity() == 0 {
             self.out.buf = hub.scratch_out.take();
         }
@@ -139,53 +146,86 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
             if self.out.len() >= HIGH_WATER_BYTES {
                 return Ok(Heads::Full);
             }
-            if self.input.scanned == 0 {
-                match head::leading_empty_lines(self.input.bytes()) {
-                    Ok(0) => {}
-                    Ok(n) => self.input.consume(n),
-                    Err(reject) => return Ok(Heads::Rejected(reject)),
-                }
+            if let Some(end) = self.take_head_if_hot(cx, &map, now_ns)? {
+                return Ok(end);
             }
-            // Half of an empty line is not yet the beginning of a head.
-            if matches!(self.input.bytes(), b"" | b"\r") {
-                return Ok(Heads::More);
-            }
-            let mut scanned = self.input.scanned;
-            let mut slots = head::slots();
-            let parsed = match head::parse(self.input.bytes(), &mut scanned, &mut slots, &limits) {
-                Ok(Some(parsed)) => parsed,
-                Ok(None) => {
-                    self.input.scanned = scanned;
-                    return Ok(Heads::More);
-                }
-                Err(reject) => return Ok(Heads::Rejected(reject)),
-            };
-            let prepared = match look(&map, &self.conn, &parsed, now_ns) {
-                Ok(prepared) => prepared,
-                Err(why) => {
-                    if let Err(reject) = parsed.check_for_engine() {
-                        return Ok(Heads::Rejected(reject));
-                    }
-                    self.conn.0.refusal.set(Some(why));
-                    return Ok(Heads::Cold(State::Head { left: parsed.len_bytes, framing: parsed.framing }));
-                }
-            };
             *served = true;
-            let before = self.out.buf.len();
-            prepared.write_head(now_ns / 1_000_000, &mut self.out.buf);
-            let bytes = (self.out.buf.len() - before) as u64 + prepared.body_bytes();
-            if prepared.body_bytes() <= COPY_MAX_BYTES {
-                prepared.body().iter().for_each(|chunk| self.out.buf.extend_from_slice(chunk));
-            } else {
-                let mut progress = false;
-                self.out.write_through(&mut self.io, cx, prepared.body(), &mut progress)?;
-                if progress {
-                    self.conn.0.write_went_on();
-                }
+        }
+    }
+
+    /// Answers the next head if it is hot; otherwise says what it is.
+    fn take_head_if_hot(
+        &mut self,
+        cx: &mut Context<'_>,
+        map: &HotMap,
+        now_ns: u64,
+    ) -> io::Result<Option<Heads>> {
+        if self.input.scanned == 0 {
+            match head::leading_empty_lines(self.input.bytes()) {
+                Ok(0) => {}
+                Ok(n) => self.input.consume(n),
+                Err(reject) => return Ok(Some(Heads::Rejected(reject))),
             }
-            let len_bytes = parsed.len_bytes;
-            hub.side.on_hot(&self.conn, HotHit { prepared, head: &parsed, bytes, now_ns });
-            self.input.consume(len_bytes);
+        }
+        // Half of an empty line is not yet the beginning of a head.
+        if matches!(self.input.bytes(), b"" | b"\r") {
+            return Ok(Some(Heads::More));
+        }
+        let hub = &self.conn.0.hub;
+        let limits = hub.head_limits.get();
+        let mut scanned = self.input.scanned;
+        let mut slots = head::slots();
+        let parsed = match head::parse(self.input.bytes(), &mut scanned, &mut slots, &limits) {
+            Ok(Some(parsed)) => parsed,
+            Ok(None) => {
+                self.input.scanned = scanned;
+                return Ok(Some(Heads::More));
+            }
+            Err(reject) => return Ok(Some(Heads::Rejected(reject))),
+        };
+        let prepared = match look(map, &self.conn, &parsed, now_ns) {
+            Ok(prepared) => prepared,
+            Err(why) => return Ok(Some(not_hot(&self.conn, &parsed, why))),
+        };
+        let mut progress = false;
+        let bytes = put_answer(&mut self.out, &mut self.io, cx, prepared, now_ns, &mut progress)?;
+        if progress {
+            self.conn.0.write_went_on();
+        }
+        let len_bytes = parsed.len_bytes;
+        hub.side.on_hot(&self.conn, HotHit { prepared, head: &parsed, bytes, now_ns });
+        self.input.consume(len_bytes);
+        Ok(None)
+    }
+}
+
+/// Puts an answer in line, a large one straight into the socket; returns its bytes.
+fn put_answer<S: AsyncWrite + Unpin>(
+    out: &mut Out,
+    io: &mut S,
+    cx: &mut Context<'_>,
+    prepared: &Prepared,
+    now_ns: u64,
+    progress: &mut bool,
+) -> io::Result<u64> {
+    let before = out.buf.len();
+    prepared.write_head(now_ns / 1_000_000, &mut out.buf);
+    let bytes = (out.buf.len() - before) as u64 + prepared.body_bytes();
+    if prepared.body_bytes() <= COPY_MAX_BYTES {
+        prepared.body().iter().for_each(|chunk| out.buf.extend_from_slice(chunk));
+    } else {
+        out.write_through(io, cx, prepared.body(), progress)?;
+    }
+    Ok(bytes)
+}
+
+/// A request for the engine, if it is one at all.
+fn not_hot(conn: &ConnHandle, head: &Head<'_, '_>, why: Hot) -> Heads {
+    match head.check_for_engine() {
+        Err(reject) => Heads::Rejected(reject),
+        Ok(()) => {
+            conn.0.refusal.set(Some(why));
+            Heads::Cold(State::Head { left: head.len_bytes, framing: head.framing })
         }
     }
 }
@@ -194,9 +234,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
 fn look<'m>(
     map: &'m HotMap,
     conn: &ConnHandle,
-    head: &head::Head<'_, '_>,
+    head: &Head<'_, '_>,
     now_ns: u64,
-) -> Result<&'m std::sync::Arc<crate::Prepared>, Hot> {
+) -> Result<&'m Arc<Prepared>, Hot> {
     let hub = &conn.0.hub;
     if hub.draining() {
         return Err(Hot::Draining);
