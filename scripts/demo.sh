@@ -86,8 +86,8 @@ cat "$out/handler.log"
 handler=$(sed -n 's/^listening *//p' "$out/handler.log")
 
 chapter "Samovar in front of it, without any rule"
-"$bin/samovar" serve --origin "$handler" --listen 127.0.0.1:0 --admin 127.0.0.1:0 --ready-file "$out/ready.json" \
-    >"$out/samovar.log" 2>&1 &
+"$bin/samovar" serve --origin "$handler" --listen 127.0.0.1:0 --admin 127.0.0.1:0 --access-log "$out/access.log" \
+    --ready-file "$out/ready.json" >"$out/samovar.log" 2>&1 &
 samovar_pid=$!
 pids+=("$samovar_pid")
 await "$samovar_pid" "samovar" test -s "$out/ready.json"
@@ -130,6 +130,7 @@ measure 3-hot 'one rule, hot'
 
 chapter "Side by side"
 run "$bin/thirst" report "$out"/{1-no-rule,2-memory,3-hot}.json --html "$out/report.html"
+grep -hE '^ *(SUSPECT|INVALID) ' "$out"/*.txt | sort -u || true
 
 chapter "Was it the right picture? Cached and freshly drawn, byte for byte, in each language"
 for language in de es en; do
@@ -143,7 +144,7 @@ if cmp -s "$out/cached-de.jpg" "$out/cached-es.jpg"; then die "German and Spanis
 rm -f "$out"/drawn-*.jpg
 
 chapter "Why is this one a hit?"
-curl -fsS -H "$german" "$site/pictures/sea-1.jpg" -o /dev/null
+for _ in 1 2 3; do curl -fsS -H "$german" "$site/pictures/sea-1.jpg" -o /dev/null; done
 run "$bin/samovar" explain --admin "$admin" "$site/pictures/sea-1.jpg" -H "$german"
 
 chapter "Why is this page never cached?"
