@@ -9,6 +9,7 @@
 //!
 //! Not here: what is done with the request, and anything that reads more than one head.
 
+mod judge;
 mod fields;
 mod host;
 mod lines;
@@ -20,6 +21,7 @@ use fields::Seen;
 use samovar_reason::Reject;
 use std::mem::MaybeUninit;
 
+pub use judge::judge_bytes;
 pub use host::valid_host;
 
 /// Most field lines that are ever looked at, whatever [`Limits::fields_max`] says.
