@@ -5,10 +5,11 @@
 //! a request's life runs (`server::pipeline`).
 //!
 //! One file per question. What the answers share sits below them: `syntax` (lists, tokens, numbers), `sfv`
-//! (structured fields), `date`, `validator` (entity tags), `directives` (Cache-Control and its targeted forms).
+//! (structured fields), `date`, `validator` (entity tags), `directives` and `asked` (Cache-Control).
 //! Wherever a field is broken, repeated or contradicts itself, the choice that reuses less is taken.
 
 mod age;
+mod asked;
 mod date;
 mod directives;
 mod freshness;

@@ -3,7 +3,7 @@
 //! Not here: finding the stored answer and its variant (`cache`, `vary`), conditions and ranges (`select`).
 
 use crate::age::age_ms;
-use crate::directives::Asked;
+use crate::asked::Asked;
 use crate::freshness::ttl_ms;
 use crate::types::{Freshness, LifetimeWish, Now, Reload, RequestFacts, ReuseDecision, Verdict, Wishes};
 use http::{Method, header};

@@ -5,7 +5,8 @@
 
 use crate::LifetimeWish;
 use crate::age::{initial_age_ms, seconds};
-use crate::directives::{Asked, Directives};
+use crate::asked::Asked;
+use crate::directives::Directives;
 use crate::freshness::{Answer, Given, is_heuristic_status, lifetime, said};
 use crate::syntax::trim_ows;
 use crate::types::{Exchange, Freshness, RequestFacts, StoreDecision, Wishes};

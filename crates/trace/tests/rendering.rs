@@ -138,7 +138,8 @@ fn fields_of(line: &str) -> Option<Vec<String>> {
                 })?;
                 rest.split_at(end.0 + 1)
             }
-            '[' => rest.split_at(rest.find(']')? + 1),
+            // Only the time, the fourth field, stands in brackets; a blank is in it.
+            '[' if fields.len() == 3 => rest.split_at(rest.find(']')? + 1),
             _ => rest.split_at(rest.find(' ').unwrap_or(rest.len())),
         };
         fields.push(field.to_owned());
