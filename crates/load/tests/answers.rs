@@ -96,7 +96,7 @@ fn half_broken(
         stream.write_all(ok("fine", "").as_bytes()).unwrap();
         After::Keep
     });
-    let (json, code) = run(&[&server.url("/"), "-n", "40", "-c", "1", "--timeout", "400ms"]);
+    let (json, code) = run(&[&server.url("/"), "-n", "40", "-c", "1"]);
     assert_eq!(code, 0, "half of the answers are there: {json}");
     (json, server.seen())
 }
@@ -147,7 +147,7 @@ fn a_server_that_never_answers_times_out() {
     assert_eq!(number(&json, "/errors/kinds/timeout"), 3.0);
     assert_eq!(json["verdict"]["grade"], "INVALID");
     let waited_us = number(&json, "/latency_us/failed/min");
-    assert!((300_000.0..900_000.0).contains(&waited_us), "{waited_us}");
+    assert!((300_000.0..1_900_000.0).contains(&waited_us), "{waited_us}");
 }
 
 #[test]
