@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing with the system's package manager, saying what and why.
 #
-#   need.sh TOOL…      with TOOL among: cc curl make php-fpm
+#   need.sh TOOL…      with TOOL among: cc c++ curl make nginx php-fpm wrk
 #
 # Nothing is done, and nothing printed, where all is there already.
 set -euo pipefail
@@ -19,6 +19,8 @@ here() {
 why() {
     case $1 in
     cc) echo "Rust links with it, and the memory allocator is compiled with it" ;;
+    c++) echo "libFuzzer is compiled with it" ;;
+    nginx | wrk) echo "the measurements stand beside it" ;;
     curl) echo "the tests and the demo ask with it, as users do" ;;
     make) echo "it runs the targets of the Makefile" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
@@ -40,6 +42,9 @@ packages() {
     apt-get/cc) echo gcc libc6-dev ;;
     apk/cc) echo gcc musl-dev ;;
     */cc) echo gcc ;;
+    apt-get/c++ | apk/c++) echo g++ ;;
+    dnf/c++) echo gcc-c++ ;;
+    */c++) echo gcc ;;
     apt-get/php-fpm | dnf/php-fpm) echo php-fpm php-cli ;;
     apk/php-fpm) echo php83-fpm php83-cli ;;
     pacman/php-fpm) echo php-fpm php ;;
