@@ -13,9 +13,9 @@ mod pool;
 mod types;
 mod watch;
 
+pub use fastcgi::{FastCgi, Script};
 pub use file_body::file_stream;
 pub use files::{AT_ONCE_MAX_BYTES, Files, Opened, Resolved, Version};
-pub use fastcgi::{FastCgi, Script};
 pub use http::{HttpUpstream, pseudonym};
 pub use pool::PoolStats;
 pub use types::*;
