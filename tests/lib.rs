@@ -14,6 +14,7 @@
 
 pub mod client;
 pub mod origin;
+pub mod php;
 pub mod server;
 
 use std::fs;

@@ -9,3 +9,4 @@ mod t40_collapse;
 mod t50_origin;
 mod t60_admin;
 mod t70_hot;
+mod t80_php;

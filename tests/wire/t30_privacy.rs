@@ -110,3 +110,14 @@ fn unknown_hosts_cannot_fill_the_cache_nor_mix() {
     assert_eq!(ask("b.example").status, 421);
     assert_eq!(origin.count(), 2);
 }
+
+#[test]
+fn files_do_not_read_cookies() {
+    let folder = samovar_tests::server::Folder::new();
+    folder.write("a.css", "body{}");
+    let server = Server::start(&[folder.0.to_str().unwrap()]);
+    server.get("/a.css", &[("Cookie", "sid=ann")]);
+    for session in ["sid=ann", "sid=bob"] {
+        assert!(server.get("/a.css", &[("Cookie", session)]).is_hit());
+    }
+}

@@ -115,6 +115,20 @@ fn key_url(app: &App, url: &str) -> Result<String, Fail> {
     }
 }
 
+/// A prefix in the spelling of keys: its host as the site writes it, its path normalised.
+fn key_prefix(app: &App, prefix: &str) -> Result<String, Fail> {
+    if prefix.is_empty() {
+        return Err(bad("an empty prefix means everything: say `all`"));
+    }
+    let snapshot = app.snapshot();
+    let routed = samovar_rules::url_key(&snapshot.settings.sites, prefix, &http::HeaderMap::new()).map_err(
+        |(why, detail)| bad(format!("{prefix}: {}: {detail}", samovar_reason::Explain::text(why))),
+    )?;
+    let query = routed.query.as_ref().map(|q| format!("?{q}")).unwrap_or_default();
+    let scheme = if prefix.starts_with("https:") { "https" } else { "http" };
+    Ok(format!("{scheme}://{}{}{query}", routed.host, routed.path))
+}
+
 /// Takes answers out; from the moment this returns they answer nothing.
 #[utoipa::path(post, path = "/v1/purge", request_body = PurgeAsk,
     responses((status = 200, body = PurgeReceipt), (status = 400, body = Refusal)))]
@@ -124,7 +138,8 @@ async fn purge(State(app): State<App>, Json(ask): Json<PurgeAsk>) -> Result<Json
         return Err(bad("purge what? give exactly one of `url`, `prefix`, `tag`, `all`"));
     }
     let url = ask.url.as_deref().map(|url| key_url(&app, url)).transpose()?;
-    let (scope, text) = match (&url, &ask.prefix, &ask.tag) {
+    let prefix = ask.prefix.as_deref().map(|prefix| key_prefix(&app, prefix)).transpose()?;
+    let (scope, text) = match (&url, &prefix, &ask.tag) {
         (Some(url), ..) => (Scope::Url(url), format!("url {url}")),
         (_, Some(prefix), _) if prefix.is_empty() => {
             return Err(bad("an empty prefix means everything: say `all`"));

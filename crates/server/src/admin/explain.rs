@@ -88,7 +88,8 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         path: routed.path.clone(),
         query: routed.query.clone(),
         key: Arc::clone(&routed.key.0),
-        relevant_cookies: routed.relevant_cookies,
+        relevant_cookies: routed.relevant_cookies
+            && !pipeline::is_of_files_alone(&snapshot, routed.site, &routed.path),
     };
     let wishes = pipeline::wishes_for(&snapshot, &route, false);
     let request = RequestFacts {
@@ -114,7 +115,8 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
             let ttl = found.as_ref().map(|f| f.1.ttl_ms);
             facts.push(Fact::Lookup(why, age, ttl));
             if let Some((entry, decision)) = &found {
-                facts.push(Fact::Lifetime(entry.head.freshness.source, entry.head.freshness.lifetime_ms));
+                let given_ms = samovar_policy::lifetime_given_ms(&entry.head.freshness);
+                facts.push(Fact::Lifetime(entry.head.freshness.source, given_ms));
                 facts.extend(hot(&snapshot, &route, entry, decision, now.mono_ms));
             }
             (word, why, tier)

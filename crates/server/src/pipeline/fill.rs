@@ -215,7 +215,7 @@ async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got:
         let _gone = tell.send(Told { facts, outcome: Outcome::Alone(Box::new(got)) });
         return;
     };
-    facts.push(Fact::Lifetime(freshness.source, freshness.lifetime_ms));
+    facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(&freshness)));
     got.tags.extend(snapshot.rule_tag(&job.question.route));
     let head = EntryHead {
         status: got.answer.status,
@@ -357,7 +357,7 @@ fn on_confirmed(
     };
     let (_, stored) = ticket.refresh(&base, head, times.answered.mono_ms);
     facts.push(Fact::Store(stored.err().unwrap_or(Store::Refreshed)));
-    facts.push(Fact::Lifetime(freshness.source, freshness.lifetime_ms));
+    facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(&freshness)));
     let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Refreshed };
     let _gone = tell.send(Told { facts, outcome });
 }

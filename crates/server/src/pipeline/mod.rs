@@ -27,7 +27,7 @@ pub use self::finish::{line, record_hot};
 pub(crate) use self::look::with_ask;
 pub use self::promote::barred;
 pub use self::respond::Ready;
-pub use self::route::wishes_for;
+pub use self::route::{is_of_files_alone, wishes_for};
 
 /// Lives a request through, from its head to the head of its answer; the body follows by itself.
 pub async fn answer(arrived: Arrived) -> http::Response<Body> {

@@ -5,6 +5,7 @@
 
 use super::exchange::{Exchange, Route};
 use super::respond::add_vary;
+use super::route::is_of_files_alone;
 use crate::state::Snapshot;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, Version, header};
@@ -116,7 +117,11 @@ fn grant(
         host: Bytes::copy_from_slice(host.as_bytes()),
         target: Bytes::copy_from_slice(target.as_bytes()),
         vary,
-        cookies: cookies(rule),
+        cookies: if is_of_files_alone(snapshot, site, &route.path) {
+            CookieWish::IgnoreAll
+        } else {
+            cookies(rule)
+        },
         ignore_cache_control: rule.wishes.reload == samovar_policy::Reload::Ignore
             && !rule.wishes.request_directives,
         prepared: Arc::new(prepared),

@@ -4,11 +4,11 @@ use super::arrive::{Arrived, RequestBody};
 use super::exchange::{Exchange, Route};
 use super::page::Page;
 use super::respond::Ready;
-use crate::state::Snapshot;
+use crate::state::{Snapshot, Target};
 use http::{Method, StatusCode};
 use samovar_policy::{LifetimeWish, Wishes};
 use samovar_reason::{Explain, Route as Why};
-use samovar_rules::RequestParts;
+use samovar_rules::{RequestParts, Site};
 use samovar_trace::Fact;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -63,7 +63,9 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Ready> {
         ),
         Fact::Key(routed.key.as_str().to_string()),
     ];
-    if !routed.relevant_cookie_names.is_empty() {
+    let relevant_cookies =
+        routed.relevant_cookies && !is_of_files_alone(&snapshot, routed.site, &routed.path);
+    if relevant_cookies {
         facts.push(Fact::Cookies(routed.relevant_cookie_names));
     }
     let route = Route {
@@ -74,10 +76,20 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Ready> {
         path: routed.path,
         query: routed.query,
         key: routed.key.0,
-        relevant_cookies: routed.relevant_cookies,
+        relevant_cookies,
     };
     x.facts.append(&mut facts);
     Ok(Routed { x, route, body, body_bytes })
+}
+
+/// Whether nothing but a file can answer: no script is named in the path, nor can one be a folder's index. A file
+/// does not read cookies, so they do not matter.
+pub fn is_of_files_alone(snapshot: &Snapshot, site: &Site, path: &str) -> bool {
+    let files = matches!(snapshot.target(site.fallback).map(|t| &**t), Some(Target::Files(_)));
+    let scripted = !site.handlers.is_empty()
+        && (path.ends_with('/')
+            || site.handlers.iter().any(|(extension, _)| path.to_ascii_lowercase().contains(extension)));
+    files && !scripted
 }
 
 /// How often files that cannot be watched are looked at, ms.
