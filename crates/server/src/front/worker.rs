@@ -145,7 +145,7 @@ async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
             epoch = snapshot.epoch;
             hub.set_limits(limits(&snapshot.settings));
         }
-        if core.index == 0 && ticks.is_multiple_of(50) {
+        if core.index == 0 && ticks.is_multiple_of(10) {
             core.shared.snapshot().close_idle();
         }
     }
