@@ -68,7 +68,8 @@ fn covers_glob(earlier: &PathGlob, rule: &PathGlob) -> bool {
         return earlier.matches(&small.spelled);
     }
     match &big.kind {
-        Kind::Under(head) => !small.on_segment && big.begins(small.head(), head),
+        // Its head begins with a slash, which the head of a glob on the last segment never holds.
+        Kind::Under(head) => big.begins(small.head(), head),
         // The tail holds no slash, so what ends in it has it in its last segment.
         Kind::Suffix(tail) => big.ends(small.tail(), tail),
         _ => false,
@@ -104,7 +105,7 @@ mod tests {
         for part in text.split_whitespace() {
             if part.starts_with('.') {
                 rule.extensions = part.split(',').map(str::to_owned).collect();
-            } else if part.starts_with(['/', '*']) {
+            } else if part.starts_with(['/', '*', '{']) {
                 rule.path = Some(PathGlob::new(part).unwrap());
             } else if let Some(glob) = part.strip_prefix("i:") {
                 rule.path = Some(PathGlob::with_case(glob, true).unwrap());
@@ -161,6 +162,7 @@ mod tests {
             ("/a/*", "/a/*", true),
             ("b", "/a/b", true),
             ("/a/b", "b", false),
+            ("{/x,b}", "b", false),
             ("i:/A/**", "/a/b", true),
             ("/a/**", "i:/a/b", false),
             ("/a/** GET", "/a/b .php GET", true),

@@ -195,6 +195,7 @@ mod tests {
             ("de-AT", &["de"], "de-AT"),
             ("en zh-Hant", &["zh-Hant-CN-x-wadegile"], "zh-Hant"),
             ("en zh-Hant-CN", &["zh-Hant-CN-x-private1-private2"], "zh-Hant-CN"),
+            ("en de-x", &["de-x-private"], "en"),
             ("en de", &["de;q=2, en"], "en"),
             ("de en", &["en;q=nonsense"], "de"),
             ("en de", &["de ; Q = 0.000"], "en"),

@@ -105,7 +105,8 @@ fn site_of<'s>(sites: &'s Sites, host: &str, listener_port: u16) -> Option<(&'s 
 /// `*.example` covers `a.example` and `a.b.example`, not `example`.
 fn wildcard_covers(name: &str, host: &str) -> bool {
     let Some(tail) = name.strip_prefix('*').filter(|tail| tail.starts_with('.')) else { return false };
-    let start = host.len().checked_sub(tail.len()).filter(|start| *start > 0);
+    // A host never begins with a dot, so something stands before the tail.
+    let start = host.len().checked_sub(tail.len());
     start.and_then(|start| host.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(tail))
 }
 

@@ -45,6 +45,7 @@ fn sites_by_host_wildcard_port_and_default() {
             site("gallery", &["gallery.example", "*.gallery.example"], &[]),
             site("admin", &["gallery.example"], &[8443]),
             site("six", &["[::1]"], &[]),
+            site("twin", &["gallery.example", "*.example", "[::1]"], &[]),
             default_site("canonical.example"),
         ],
     };
