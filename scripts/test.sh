@@ -42,7 +42,7 @@ tests() {
 }
 
 step "Format" cargo fmt --all --check
-step "Lints" cargo clippy --locked --workspace --all-targets -- -D warnings
+step "Lints" cargo clippy --locked --workspace --all-targets --keep-going -- -D warnings
 if [[ ${1:-} != lint ]]; then
     # End-to-end tests start these; the same profile as the tests, so that nothing is compiled twice.
     step "Programs" cargo build --locked --workspace --bins
