@@ -119,6 +119,12 @@ impl Client {
         }
     }
 
+    /// A GET and its answer, if there is one.
+    pub fn try_answer_to(&mut self, path: &str) -> Option<Answer> {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+        self.try_answer("GET")
+    }
+
     /// Reads one answer, interim ones too.
     pub fn one(&mut self, method: &str) -> Option<Answer> {
         let mut head = Vec::new();

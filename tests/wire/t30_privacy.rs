@@ -121,3 +121,35 @@ fn files_do_not_read_cookies() {
         assert!(server.get("/a.css", &[("Cookie", session)]).is_hit());
     }
 }
+
+#[test]
+fn negotiation_is_settled_before_the_origin_is_asked() {
+    let origin = Origin::new(|asked| {
+        let language = asked.field("accept-language").unwrap_or("none").to_string();
+        (200, vec![], language.into_bytes())
+    });
+    let server = Server::before(&origin.url, &[]);
+    let rule = "vary_headers=[{ name = \"Accept-Language\", languages = [\"en\", \"de\"] }]";
+    server.tell(&["rule", "add", "path=/**", "for=60s", rule]);
+    assert_eq!(server.get("/", &[("Accept-Language", "fr, de;q=0.5")]).text(), "de");
+    let other = server.get("/", &[("Accept-Language", "de-AT")]);
+    assert!(other.is_hit() && other.text() == "de");
+    assert_eq!(server.get("/", &[("Accept-Language", "fr")]).text(), "en");
+}
+
+#[test]
+fn a_cookie_in_the_key_keeps_answers_apart_and_is_not_shown() {
+    let origin = careless(&[]);
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&["rule", "add", "path=/**", "for=60s", "vary_cookies=[\"lang\"]"]);
+    for _ in 0..4 {
+        for language in ["lang=hunter2", "lang=other"] {
+            assert_eq!(server.get("/", &[("Cookie", language)]).text(), format!("for {language}"));
+        }
+    }
+    assert!(server.get("/", &[("Cookie", "lang=hunter2")]).is_hit());
+    for command in [&["cache", "list"][..], &["trace"], &["cache", "list", "--json"], &["trace", "--json"]] {
+        let text = server.tell(command);
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}

@@ -155,3 +155,44 @@ fn http_1_0_is_spoken() {
     client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     assert_eq!(client.answer("GET").text(), "answer 0");
 }
+
+#[test]
+fn one_connection_more_than_allowed_is_told_so() {
+    let origin = Origin::counting(&[]);
+    let text = format!(
+        "config = 1\n[limits]\nconnections_max = 2\n[[site]]\nname = \"a\"\ndefault = true\norigin = \"{}\"\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    let mut first = server.connect();
+    let mut second = server.connect();
+    assert_eq!((first.get("/", &[]).status, second.get("/", &[]).status), (200, 200));
+    let mut third = server.connect();
+    let answer = third.answer("GET");
+    assert_eq!((answer.status, answer.reason().as_str()), (503, "too-many-connections"));
+    drop(second);
+    samovar_tests::server::soon("room for another", || {
+        server.connect().try_answer_to("/").filter(|a| a.status == 200)
+    });
+}
+
+#[test]
+fn slow_heads_and_bodies_have_their_time() {
+    let origin = Origin::counting(&[]);
+    let text = format!(
+        "config = 1\n[limits]\nhead_timeout = \"300ms\"\nbody_timeout = \"300ms\"\nidle_timeout = \"400ms\"\n\
+         [[site]]\nname = \"a\"\ndefault = true\norigin = \"{}\"\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    let mut slow = server.connect();
+    slow.send("GET / HTTP/1.1\r\nHost: x\r\n");
+    let answer = slow.answer("GET");
+    assert_eq!((answer.status, answer.reason().as_str()), (408, ""), "{}", answer.text());
+    assert!(answer.text().contains("head-timeout"), "{}", answer.text());
+    let mut upload = server.connect();
+    upload.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+    assert!(upload.try_answer("POST").is_none_or(|a| a.status == 408 || a.status == 400));
+    assert!(server.connect().is_closed(), "an idle connection is closed silently");
+    assert_eq!(server.get("/", &[]).status, 200);
+}

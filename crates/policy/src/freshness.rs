@@ -40,14 +40,15 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The origin's own explicit word.
+    /// The origin's own explicit word that the answer may be reused for a while. A lifetime of zero is none: with it
+    /// the operator's stale allowances alone would hand one session's page to another.
     pub(crate) fn is_explicit(self) -> bool {
         match self.source {
             Lifetime::TargetedSamovar
             | Lifetime::TargetedCdn
             | Lifetime::SMaxAge
             | Lifetime::MaxAge
-            | Lifetime::Expires => true,
+            | Lifetime::Expires => self.ms > 0,
             Lifetime::RuleFor
             | Lifetime::RuleSilent
             | Lifetime::UntilChanged

@@ -135,7 +135,7 @@ impl Case<'_> {
             return Ok(Store::Stored);
         }
         let directives = self.answer.directives;
-        let origin_shares = directives.public || directives.s_maxage.is_present();
+        let origin_shares = directives.public || directives.s_maxage.ms().is_some_and(|ms| ms > 0);
         let kept = origin_shares || self.wishes.set_cookie_strip;
         refuse(!kept, self.wishes.overrides.set_cookie, Store::SetCookie, "set-cookie", overridden)?;
         Ok(Store::StoredStripped)

@@ -152,7 +152,7 @@ impl AccessLog {
                     match open(&control.destination) {
                         Ok(reopened) => file = reopened,
                         // Keep writing where we can: a log in the old file is better than none.
-                        Err(message) => eprintln!("samovar: access log: {message}"),
+                        Err(message) => crate::say!("samovar: access log: {message}"),
                     }
                 }
                 control.stop

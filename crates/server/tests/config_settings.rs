@@ -277,6 +277,16 @@ fn a_site_can_be_kept_out_of_the_cache() {
     assert!(
         one.rules.iter().chain([one.otherwise.as_ref()]).all(|r| r.wishes.lifetime == LifetimeWish::Never)
     );
+
+    // Files beside scripts have rules of their own; off is off for them too.
+    let s = site(
+        "cache = false\nfiles = \"/srv\"\nhandlers = { extension = \".php\", fastcgi = \"127.0.0.1:9000\" }\n\
+         [[site.rule]]\npath = \"/a\"",
+    );
+    let one = &s.sites.sites[0];
+    for rule in one.rules.iter().chain([one.otherwise.as_ref()]) {
+        assert_eq!(s.rule_for(one, rule, one.fallback).wishes.lifetime, LifetimeWish::Never);
+    }
 }
 
 #[test]

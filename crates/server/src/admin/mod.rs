@@ -102,7 +102,7 @@ pub fn start(shared: &Arc<Shared>, bound: Bound) -> Result<Running, String> {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => {
-                eprintln!("samovar: the admin side cannot start: {error}");
+                crate::say!("samovar: the admin side cannot start: {error}");
                 return;
             }
         };
@@ -119,7 +119,7 @@ pub fn start(shared: &Arc<Shared>, bound: Bound) -> Result<Running, String> {
             }
         });
         if let Err(error) = result {
-            eprintln!("samovar: the admin side stopped: {error}");
+            crate::say!("samovar: the admin side stopped: {error}");
         }
     };
     std::thread::Builder::new()

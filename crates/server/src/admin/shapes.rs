@@ -45,12 +45,14 @@ pub struct EntryShape {
 
 /// An entry as people see it.
 pub fn entry(entry: &Entry, now: Now) -> EntryShape {
-    let mut lines = entry.key.split('\n');
+    // A cookie in the key is as secret as the cookie.
+    let key = samovar_trace::redact_key(&entry.key);
+    let mut lines = key.split('\n');
     let text = |v: &http::HeaderValue| String::from_utf8_lossy(v.as_bytes()).into_owned();
     let ttl_ms = samovar_policy::ttl_ms(&entry.head.freshness, now);
     EntryShape {
-        url: samovar_trace::redact_url(lines.next().unwrap_or("")),
-        key_values: lines.map(redact_line).collect(),
+        url: lines.next().unwrap_or("").to_string(),
+        key_values: lines.map(str::to_string).collect(),
         vary: entry
             .head
             .vary
@@ -77,18 +79,6 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
         hits: entry.hits(),
         content_type: entry.head.headers.get(http::header::CONTENT_TYPE).map(text),
         tags: entry.head.tags.iter().filter(|t| !is_internal(t)).map(ToString::to_string).collect(),
-    }
-}
-
-/// A cookie in the key is as secret as the cookie.
-fn redact_line(line: &str) -> String {
-    if line.starts_with("cookie ") || line.to_ascii_lowercase().starts_with("cookie") {
-        let name = line.split([':', '=']).next().unwrap_or("");
-        return format!("{name}: ***");
-    }
-    match line.split_once(": ") {
-        Some((name, value)) => format!("{name}: {}", samovar_trace::redact(name, value)),
-        None => line.to_string(),
     }
 }
 

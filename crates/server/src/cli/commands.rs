@@ -21,10 +21,10 @@ pub fn check(path: &Path, as_json: bool) -> Outcome {
     if as_json {
         show::json(&report.to_json())?;
     } else if ok {
-        eprint!("{report}");
+        crate::say!("{report}");
         show::out(&format!("{}: no errors, {} warnings", path.display(), report.diagnostics.len()))?;
     } else {
-        eprint!("{report}");
+        crate::say!("{report}");
     }
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -40,7 +40,7 @@ fn changed(server: &Server, value: &Value, what: &str) -> Outcome {
         return show::json(value);
     }
     for warning in list(value, "warnings") {
-        eprintln!("{}", warning.as_str().unwrap_or_default());
+        crate::say!("{}", warning.as_str().unwrap_or_default());
     }
     show::out(what)
 }

@@ -316,7 +316,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(failed) => {
-            eprintln!("samovar: {}", failed.message);
+            crate::say!("samovar: {}", failed.message);
             ExitCode::from(failed.code)
         }
     }

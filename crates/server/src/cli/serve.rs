@@ -17,7 +17,7 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     let overrides = overrides(&args)?;
     let (mut loaded, path) = load(&args)?;
     if !loaded.warnings.is_empty() {
-        eprint!("{}", loaded.warnings());
+        crate::say!("{}", loaded.warnings());
     }
     overrides.apply(&mut loaded.settings);
     let cores = loaded.settings.server.workers.unwrap_or_else(cores).max(1);
@@ -40,9 +40,9 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
         Some(listener) => Some(admin::start(&shared, listener)?),
         None => None,
     };
-    eprint!("{}", front::banner(&shared.snapshot().settings, &addresses, admin_text.as_deref(), cores));
+    crate::say!("{}", front::banner(&shared.snapshot().settings, &addresses, admin_text.as_deref(), cores));
     if files_max < 4096 {
-        eprintln!(
+        crate::say!(
             "samovar: only {files_max} files may be open at once; raise it with `ulimit -n` or LimitNOFILE="
         );
     }
@@ -50,7 +50,7 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
         ready(file, &addresses, admin_text.as_deref())?;
     }
     wait(&shared)?;
-    eprintln!("samovar: stopping; requests under way may finish");
+    crate::say!("samovar: stopping; requests under way may finish");
     shared.stop();
     running.stop();
     shared.access_log.stop();
@@ -148,10 +148,10 @@ fn wait(shared: &Arc<Shared>) -> Result<(), String> {
         Wish::Reopen => shared.access_log.reopen(),
         Wish::Reload => match shared.reload() {
             Ok(warnings) => {
-                warnings.iter().for_each(|w| eprintln!("{w}"));
-                eprintln!("samovar: the configuration was reloaded");
+                warnings.iter().for_each(|w| crate::say!("{w}"));
+                crate::say!("samovar: the configuration was reloaded");
             }
-            Err(message) => eprintln!("samovar: the configuration stays as it was: {message}"),
+            Err(message) => crate::say!("samovar: the configuration stays as it was: {message}"),
         },
     };
     runtime.block_on(front::wait_for_signal(on_wish)).map_err(|e| format!("watch for signals: {e}"))

@@ -110,10 +110,7 @@ fn check_value(value: &DeValue<'_>, span: &Span, kind: &Kind, name: &str, notes:
     match (kind, value) {
         (Kind::Either(kinds), _) => check_either(value, span, kinds, kind, name, notes),
         (Kind::Many(each), DeValue::Array(list)) => check_list(list, each, name, notes),
-        (Kind::Many(each), _) => {
-            let node = check(value, span.clone(), each, name, notes);
-            if node.value == Value::Invalid { Value::Invalid } else { Value::List(vec![node]) }
-        }
+        (Kind::Many(each), _) => Value::List(vec![check(value, span.clone(), each, name, notes)]),
         (Kind::Tables(table), DeValue::Array(list)) => check_list(list, &Kind::Table(table), name, notes),
         (Kind::Tables(keys), DeValue::Table(_)) => {
             let d = Diagnostic::error(

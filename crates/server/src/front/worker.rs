@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
@@ -85,7 +85,7 @@ fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
     match runtime {
         Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping, connections)),
-        Err(error) => eprintln!("samovar: core {index} cannot start: {error}"),
+        Err(error) => crate::say!("samovar: core {index} cannot start: {error}"),
     }
 }
 
@@ -125,7 +125,7 @@ async fn core(
         }
     };
     if tokio::time::timeout(limit, drained).await.is_err() {
-        eprintln!("samovar: core {index}: {} connections were still busy and are cut", hub.connections());
+        crate::say!("samovar: core {index}: {} connections were still busy and are cut", hub.connections());
     }
     upkeep.abort();
 }
@@ -183,19 +183,19 @@ struct Door {
 
 async fn listen(door: Door, mine: Mine, mut stopping: watch::Receiver<bool>) {
     if let Err(error) = mine.socket.set_nonblocking(true) {
-        eprintln!("samovar: listener {}: {error}", door.id);
+        crate::say!("samovar: listener {}: {error}", door.id);
         return;
     }
     let accept = async {
         if mine.unix {
             match UnixListener::from_std(mine.socket.into()) {
                 Ok(listener) => accept_unix(&door, listener).await,
-                Err(error) => eprintln!("samovar: listener {}: {error}", door.id),
+                Err(error) => crate::say!("samovar: listener {}: {error}", door.id),
             }
         } else {
             match TcpListener::from_std(mine.socket.into()) {
                 Ok(listener) => accept_tcp(&door, listener).await,
-                Err(error) => eprintln!("samovar: listener {}: {error}", door.id),
+                Err(error) => crate::say!("samovar: listener {}: {error}", door.id),
             }
         }
     };
@@ -231,9 +231,21 @@ async fn accept_unix(door: &Door, listener: UnixListener) {
 /// Out of file descriptors, most likely: wait for some to come back instead of spinning.
 async fn rest(error: &std::io::Error) {
     if !matches!(error.kind(), std::io::ErrorKind::ConnectionAborted | std::io::ErrorKind::ConnectionReset) {
-        eprintln!("samovar: accept: {error}");
+        crate::say!("samovar: accept: {error}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// One connection more than allowed: told so, and closed.
+async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
+    let why = samovar_reason::Explain::code(samovar_reason::Reject::TooManyConnections);
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-type: text/plain\r\n\
+         content-length: {}\r\ncache-status: Samovar; detail={why}\r\n\r\n{why}\n",
+        why.len() + 1
+    );
+    // A client that does not even take this is dropped.
+    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(answer.as_bytes())).await;
 }
 
 fn connect<S>(door: &Door, stream: S, peer: Option<SocketAddr>, local: Option<SocketAddr>)
@@ -244,6 +256,7 @@ where
     if door.connections.fetch_add(1, Ordering::Relaxed) >= settings.limits.connections_max {
         door.connections.fetch_sub(1, Ordering::Relaxed);
         door.core.counters.rejected.add(1);
+        spawn_local(turn_away(stream));
         return;
     }
     let trusted = settings.server.trusted_proxies.trusts(peer.map(|p| p.ip().to_canonical()));

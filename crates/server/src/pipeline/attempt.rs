@@ -50,8 +50,14 @@ impl Question {
         }
     }
 
-    /// The same without the fields that would make the origin answer with less than the whole.
+    /// The same as the cache wants it: without the fields that would make the origin answer with less than the
+    /// whole, and with negotiation settled to what stands in the key, so that one client's wishes do not fill an
+    /// entry that others are answered from.
     pub fn whole(mut self) -> Question {
+        let snapshot = Arc::clone(&self.snapshot);
+        if let Some(rule) = self.route.rule_in(&snapshot) {
+            samovar_rules::normalise_for_origin(rule, &mut self.headers);
+        }
         for name in [
             header::IF_NONE_MATCH,
             header::IF_MODIFIED_SINCE,

@@ -76,6 +76,9 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
             (Some((entry, decision)), ..) if decision.verdict == Verdict::Serve => {
                 Step::Serve(entry, decision)
             }
+            (Some((entry, decision)), ..) if decision.verdict == Verdict::ServeAndRefresh => {
+                Step::ServeAndRefresh(entry, decision, None)
+            }
             (Some((_, decision)), ..) => Step::Pass(decision),
             (None, reason, _) => {
                 Step::Pass(ReuseDecision { verdict: Verdict::Pass, reason, age_ms: 0, ttl_ms: 0 })

@@ -52,7 +52,7 @@ fn watch_glob(watched: &Watched, cache: &Arc<Cache>) -> Option<GlobWatch> {
     match Watch::new(&watched.root, sink) {
         Ok(watch) => Some(GlobWatch { site: watched.site.clone(), rule: watched.rule.clone(), watch }),
         Err(error) => {
-            eprintln!(
+            crate::say!(
                 "samovar: cannot watch {}: {error}; rule {} looks once a second instead",
                 watched.root.display(),
                 watched.rule

@@ -75,7 +75,7 @@ impl Target {
             TargetSettings::Http(s) => Ok(Target::Http(HttpUpstream::new(s.clone()))),
             TargetSettings::FastCgi(s) => {
                 let name = s.name.clone();
-                let stderr = Arc::new(move |line: &str| eprintln!("samovar: {name}: {line}"));
+                let stderr = Arc::new(move |line: &str| crate::say!("samovar: {name}: {line}"));
                 Ok(Target::FastCgi(FastCgi::new(s.clone(), stderr)))
             }
         }
@@ -106,7 +106,7 @@ fn watch(settings: &FilesSettings, tag: &str, cache: &Arc<Cache>) -> Option<Watc
     match Watch::new(&settings.root, sink) {
         Ok(watch) => Some(watch),
         Err(error) => {
-            eprintln!(
+            crate::say!(
                 "samovar: cannot watch {}: {error}; its files are looked at once a second instead",
                 settings.root.display()
             );

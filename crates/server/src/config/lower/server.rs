@@ -41,7 +41,6 @@ fn listen(table: &Checked, notes: &mut Notes) -> Vec<Listen> {
     }
     if let (Some(node), true) = (table.get("listen"), all.is_empty())
         && node.list().is_empty()
-        && node.value != Value::Invalid
     {
         let d = Diagnostic::error(Code::BadValue, node.span.clone(), "the server would listen nowhere");
         notes.push(d.hint("name an address, or leave `listen` out"));

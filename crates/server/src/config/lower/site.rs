@@ -78,10 +78,7 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
         Some(name) => name.to_owned(),
         None => first.cloned().unwrap_or_else(|| "default".to_owned()),
     };
-    if hosts.is_empty()
-        && !default
-        && table.get("hosts").is_none_or(|n| n.value != Value::Invalid && n.list().is_empty())
-    {
+    if hosts.is_empty() && !default && table.get("hosts").is_none_or(|n| n.list().is_empty()) {
         let hint = "add `hosts = [\"…\"]`, or `default = true` to take the hosts that no site names";
         work.error(Code::MissingKey, &table.span, format!("no request can reach the site \"{name}\""), hint);
     }

@@ -89,7 +89,6 @@ fn what(name: &str, table: &Checked, work: &mut Work<'_>) -> What {
 
 fn http(name: &str, table: &Checked, members: &Node, work: &mut Work<'_>) -> What {
     match members.list() {
-        [] if members.value == crate::config::tree::Value::Invalid => return What::Broken,
         [] => {
             let hint = "`members = [{ url = \"http://127.0.0.1:3000\" }]`";
             work.error(
