@@ -88,8 +88,10 @@ fn main() -> std::io::Result<()> {
         let target = if i == 0 { "/".to_owned() } else { format!("/{i}") };
         hub.grant(grant(&host, target, Bytes::from(body.clone()))).expect("room for the grant");
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    tokio::task::LocalSet::new().block_on(&runtime, async {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(tokio::runtime::LocalOptions::default())?;
+    runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(&host).await?;
         let http = Rc::new(engine(&hub));
         let sweeper = Rc::clone(&hub);

@@ -238,8 +238,9 @@ fn an_upload_that_breaks_off_is_the_services_to_know() {
 fn a_head_behind_answers_that_nobody_reads_is_not_a_slow_head() {
     on_local(async {
         let mut rig = rig(150);
-        rig.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\nGET /co").await;
-        rig.send("ld HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        rig.send("GET /lar").await;
+        sleep(Duration::from_millis(100)).await;
+        rig.send(&format!("ge HTTP/1.1\r\nHost: a\r\n\r\n{COLD}")).await;
         // Longer than a head may take, shorter than a write may stand still.
         sleep(Duration::from_millis(2_000)).await;
         rig.read_until("cold /cold").await;

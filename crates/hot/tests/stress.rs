@@ -7,7 +7,10 @@
 //! Seen to fail, each by taking one line out of the layer:
 //! - `Layer::answered` without `wake_by_ref`: hangs;
 //! - `poll_flush` going idle without `body_dropped`: a later answer in the middle of an earlier one;
-//! - `take_head` handing hyper all of the input: answers out of order.
+//! - `take_head` handing hyper all of the input: answers missing or out of order.
+//!
+//! The server runs in a task of its own: in one task with the client, each step of the client would wake the layer
+//! too, and the first mutation would pass.
 
 #![allow(
     clippy::unwrap_used,

@@ -9,9 +9,9 @@
 //!
 //! Not here: what is done with the request, and anything that reads more than one head.
 
-mod judge;
 mod fields;
 mod host;
+mod judge;
 mod lines;
 
 pub(crate) use lines::is_token_byte;
@@ -21,8 +21,8 @@ use fields::Seen;
 use samovar_reason::Reject;
 use std::mem::MaybeUninit;
 
-pub use judge::judge_bytes;
 pub use host::valid_host;
+pub use judge::judge_bytes;
 
 /// Most field lines that are ever looked at, whatever [`Limits::fields_max`] says.
 pub const FIELDS_CAP: usize = 256;
