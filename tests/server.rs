@@ -64,6 +64,8 @@ pub struct Server {
     /// The admin address.
     pub admin: String,
     folder: Folder,
+    /// Where its configuration is, if it has one; removed with the server.
+    config: Option<Folder>,
 }
 
 impl Server {
@@ -106,7 +108,7 @@ impl Server {
             value["listen"].as_array().unwrap().iter().map(|v| v.as_str().unwrap().to_string()).collect();
         let address = listen[0].trim_start_matches("http://").to_string();
         let admin = value["admin"].as_str().unwrap_or_default().to_string();
-        Server { child, address, listen, admin, folder }
+        Server { child, address, listen, admin, folder, config: None }
     }
 
     /// In front of an origin.
@@ -123,10 +125,8 @@ impl Server {
         let mut all = vec!["--config", path.to_str().unwrap()];
         all.extend_from_slice(args);
         let mut server = Server::start(&all);
-        // The folder must outlive the server.
-        std::mem::swap(&mut server.folder, &mut Folder::new());
         let kept = path.clone();
-        std::mem::forget(folder);
+        server.config = Some(folder);
         (server, kept)
     }
 
