@@ -2,6 +2,14 @@
 //!
 //! Numbered from simple to hard: the first red line is the nearest to the cause.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests stop at their first surprise, like the tests"
+)]
+
 mod t10_files;
 mod t20_caching;
 mod t30_privacy;

@@ -171,3 +171,16 @@ fn large_and_chunked_answers_are_stored_whole() {
     }
     assert_eq!(origin.count(), 1);
 }
+
+#[test]
+fn a_site_without_cache_says_so() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"a\"\ndefault = true\ncache = false\norigin = \"{}\"\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    for _ in 0..2 {
+        assert_eq!(server.get("/", &[]).reason(), "no-site-policy");
+    }
+}

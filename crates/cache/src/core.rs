@@ -5,7 +5,7 @@ use crate::entry::{Entry, State};
 use crate::evict::Queues;
 use crate::fill::{Decided, Fill, Joined, Ticket};
 use crate::index::Index;
-use crate::shard::{Shard, Slot};
+use crate::shard::Shard;
 use samovar_policy::{ReuseDecision, VaryValues, Verdict};
 use samovar_reason::{Lookup, Store};
 use std::hash::BuildHasher;
@@ -286,7 +286,7 @@ impl Cache {
             None => (Arc::from(ask.key), VaryValues::new()),
         };
         let ticket = Ticket::new(Arc::clone(self), Arc::clone(&key), hash, joinable, presumed, admitted);
-        shard.slots.entry(key).or_insert_with(Slot::default).flights.push(Arc::clone(ticket.fill()));
+        shard.slots.entry(key).or_default().flights.push(Arc::clone(ticket.fill()));
         ticket
     }
 

@@ -96,7 +96,11 @@ mod tests {
         let mut seen = HashSet::new();
         for row in all() {
             assert!(!row.code.is_empty());
-            assert!(row.code.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{}", row.code);
+            assert!(
+                row.code.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
+                "{}",
+                row.code
+            );
             assert!(seen.insert((row.family, row.code)), "{} twice in {}", row.code, row.family);
             assert!(!row.text.is_empty() && !row.text.ends_with('.'), "text of {}", row.code);
         }

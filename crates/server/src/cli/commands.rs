@@ -6,6 +6,7 @@ use super::{Failed, Server};
 use crate::config;
 use http::Method;
 use serde_json::{Value, json};
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,10 +22,10 @@ pub fn check(path: &Path, as_json: bool) -> Outcome {
     if as_json {
         show::json(&report.to_json())?;
     } else if ok {
-        crate::say!("{report}");
+        crate::say!("{}", report.render(std::io::stderr().is_terminal()));
         show::out(&format!("{}: no errors, {} warnings", path.display(), report.diagnostics.len()))?;
     } else {
-        crate::say!("{report}");
+        crate::say!("{}", report.render(std::io::stderr().is_terminal()));
     }
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

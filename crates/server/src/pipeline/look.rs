@@ -58,7 +58,11 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
     if x.headers.contains_key(header::UPGRADE) {
         return Next::Pass(note_pass(x, Lookup::RequestUpgrade));
     }
-    if let Err(reason) = samovar_policy::may_look(&x.facts_for(route), &wishes) {
+    if let Err(mut reason) = samovar_policy::may_look(&x.facts_for(route), &wishes) {
+        let site = route.site_in(&snapshot).map_or("", |s| s.name.as_str());
+        if reason == Lookup::RuleNever && snapshot.settings.uncached_sites.iter().any(|name| name == site) {
+            reason = Lookup::NoSitePolicy;
+        }
         return Next::Pass(note_pass(x, reason));
     }
     // Such a request's answer may be storable or not for it alone: it neither waits nor makes others wait.
@@ -204,8 +208,9 @@ impl Looked {
                     let alone = match decided {
                         Ok(decided) => match joined_answer(x, route, decided) {
                             Ok(ready) => return ready,
-                            Err((again, its_route, alone)) => {
-                                (x, route) = (again, its_route);
+                            Err(again) => {
+                                let alone;
+                                (x, route, alone) = *again;
                                 alone
                             }
                         },
@@ -222,12 +227,11 @@ impl Looked {
     }
 }
 
+/// A request that asks again, and whether it goes alone.
+type AskAgain = (Box<Exchange>, Route, bool);
+
 /// What a fill came to, for one that joined it. `Err` to ask again: it varies otherwise, or goes alone.
-fn joined_answer(
-    mut x: Box<Exchange>,
-    route: Route,
-    decided: Decided,
-) -> Result<Ready, (Box<Exchange>, Route, bool)> {
+fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result<Ready, Box<AskAgain>> {
     match decided {
         Decided::Stream(entry) => {
             let snapshot = Arc::clone(&x.snapshot);
@@ -237,14 +241,14 @@ fn joined_answer(
                 ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
             });
             if !fits {
-                return Err((x, route, false));
+                return Err(Box::new((x, route, false)));
             }
             // Shared is only what could be reused: "revalidate on every use" holds for those who joined, too
             // (RFC 9111 §4, on collapsed requests).
             if !matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh) {
-                return Err((x, route, true));
+                return Err(Box::new((x, route, true)));
             }
-            let Some(source) = growing_source(&entry) else { return Err((x, route, true)) };
+            let Some(source) = growing_source(&entry) else { return Err(Box::new((x, route, true))) };
             entry.meter(x.at.mono_ms, hot_period(&x, &route));
             x.note(Fact::Lookup(Lookup::Joined, Some(decision.age_ms as i64), Some(decision.ttl_ms)));
             let reply = joined_reply(&entry, &decision, source);
@@ -261,7 +265,7 @@ fn joined_answer(
             if !fits
                 || !(matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh) || stale_allowed)
             {
-                return Err((x, route, true));
+                return Err(Box::new((x, route, true)));
             }
             // Whoever waited gets what the fill came to, though time went by meanwhile.
             decision.reason = if decision.ttl_ms >= 0 { Lookup::Joined } else { Lookup::StaleIfError };
@@ -270,7 +274,7 @@ fn joined_answer(
         }
         Decided::NotStorable(reason) => {
             x.note(Fact::Store(reason));
-            Err((x, route, true))
+            Err(Box::new((x, route, true)))
         }
         Decided::Failed(failure) => {
             x.note(Fact::Lookup(Lookup::FillDied, None, None));

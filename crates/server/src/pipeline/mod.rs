@@ -33,7 +33,7 @@ pub use self::route::{is_of_files_alone, wishes_for};
 pub async fn answer(arrived: Arrived) -> http::Response<Body> {
     let ready = match route::route(arrived) {
         Ok(routed) => look::look(routed).fetch().await,
-        Err(ready) => ready,
+        Err(ready) => *ready,
     };
     ready.respond()
 }

@@ -22,10 +22,10 @@ pub struct Routed {
 }
 
 /// Asks the rules. `Err` is an answer already: no site, a target that cannot be normalised.
-pub(super) fn route(arrived: Arrived) -> Result<Routed, Ready> {
+pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
     let Arrived { mut x, body, body_bytes } = arrived;
     if x.uri.path() == "*" && x.method == Method::OPTIONS {
-        return Err(Ready::options(x));
+        return Err(Box::new(Ready::options(x)));
     }
     let snapshot = Arc::clone(&x.snapshot);
     let host = x.asked_host().to_string();
@@ -48,7 +48,7 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Ready> {
             };
             x.note(Fact::Site(why, detail.clone()));
             let page = Page { status, code: why.code(), text: why.text(), mend: why.mend(), detail };
-            return Err(Ready::page(x, None, page));
+            return Err(Box::new(Ready::page(x, None, page)));
         }
     };
     // The position of a reference in the list it points into.
