@@ -163,10 +163,7 @@ fn a_body_that_stalls_times_out_too() {
 
 #[test]
 fn nobody_there() {
-    let port = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    let (_held, port) = common::refusing_port();
     for url in [format!("http://127.0.0.1:{port}/"), format!("http://localhost:{port}/")] {
         let output = output(&["run", &url, "-c", "3", "-d", "20s"]);
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -147,6 +147,15 @@ pub fn ok(body: &str, fields: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
 }
 
+/// A port that refuses, for as long as the socket is held: bound, so that nobody else gets it, and not listening.
+pub fn refusing_port() -> (rustix::fd::OwnedFd, u16) {
+    use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
+    let held = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&held, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = SocketAddr::try_from(getsockname(&held).unwrap()).unwrap();
+    (held, address.port())
+}
+
 /// The real binary.
 pub fn thirst(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_thirst"));
@@ -154,9 +163,11 @@ pub fn thirst(args: &[&str]) -> Command {
     command
 }
 
-/// Runs to the end.
+/// Runs to the end; a run that hangs is ended after a minute, with exit code 124.
 pub fn output(args: &[&str]) -> Output {
-    thirst(args).output().unwrap()
+    let mut command = Command::new("timeout");
+    command.args(["60", env!("CARGO_BIN_EXE_thirst")]).args(args).stdin(Stdio::null());
+    command.output().unwrap()
 }
 
 /// `thirst run … --json -`; the report and the exit code.
