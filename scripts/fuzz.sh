@@ -32,6 +32,7 @@ for target in "${targets[@]}"; do
     # New inputs go to the first folder, under target/; the corpus in fuzz/ grows only by hand.
     "$build/$host/release/$target" "$build/found/$target" "fuzz/corpus/$target" \
         -max_total_time="$FUZZ_SECONDS" -timeout=10 -rss_limit_mb=2048 \
-        -artifact_prefix="fuzz/artifacts/$target/" -print_final_stats=1 -verbosity=0
+        -artifact_prefix="fuzz/artifacts/$target/" -print_final_stats=1 -verbosity=0 2>&1 |
+        grep -vE '^".*# Uses:|^######'
 done
 note "nothing found"
