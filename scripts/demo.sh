@@ -159,10 +159,10 @@ chapter "What is in the cache now?"
 run "$bin/samovar" cache list --admin "$admin" | sed -n 1,16p
 
 step="the end"
-before=$(number "$out/1-no-rule.json" requests_per_s)
-after=$(number "$out/3-hot.json" requests_per_s)
-gain=$((${after%.*} / ${before%.*}))
-say "One rule: $gain times as many requests per second"
+gain=$(awk -v before="$(number "$out/1-no-rule.json" requests_per_s)" -v after="$(number "$out/3-hot.json" requests_per_s)" \
+    'BEGIN { printf "%.0f", after / before }')
+grep -qE '"at_least": *true' "$out/3-hot.json" && at_least='at least ' || at_least=''
+say "One rule: $at_least$gain times as many requests per second"
 [[ $gain -ge 30 ]] || die "That is less than the 30 times this demo promises; see $out/*.txt"
 echo "The report, with the runs on one plot: $(realpath "$out/report.html")"
 note "$((SECONDS - began)) s after the build"
