@@ -18,3 +18,4 @@ mod t50_origin;
 mod t60_admin;
 mod t70_hot;
 mod t80_php;
+mod t90_memory;

@@ -179,3 +179,10 @@ fn a_graceful_stop_lets_a_request_finish() {
     assert!(idle.is_closed());
     assert_eq!(server.wait(), Some(0), "{}", server.said());
 }
+
+#[test]
+fn a_folder_without_its_slash_is_redirected_with_its_query() {
+    let (_folder, server) = site();
+    let answer = server.get("/sub?a=1&b=2", &[]);
+    assert_eq!((answer.status, answer.field("location")), (301, Some("/sub/?a=1&b=2")));
+}

@@ -184,3 +184,75 @@ fn a_site_without_cache_says_so() {
         assert_eq!(server.get("/", &[]).reason(), "no-site-policy");
     }
 }
+
+#[test]
+fn an_upstreams_answer_is_kept_until_a_listed_file_changes() {
+    let folder = samovar_tests::server::Folder::new();
+    folder.write("data/prices.csv", "1");
+    folder.write("data/other.txt", "1");
+    let origin = Origin::counting(&[]);
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"a\"\ndefault = true\norigin = \"{}\"\n\
+         [[site.rule]]\npath = \"/**\"\nuntil_changed = true\nglobs = [\"{}/data/*.csv\"]\n",
+        origin.url,
+        folder.0.display()
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    assert_eq!(server.get("/", &[]).text(), "answer 0");
+    for _ in 0..5 {
+        assert!(server.get("/", &[]).is_hit());
+    }
+    folder.write("data/other.txt", "2");
+    folder.write("data/prices.csv", "2");
+    samovar_tests::server::soon("a new answer", || (server.get("/", &[]).text() == "answer 1").then_some(()));
+    assert!(server.get("/", &[]).is_hit());
+}
+
+#[test]
+fn a_304_that_speaks_of_another_answer_is_not_believed() {
+    let origin = Origin::new(|asked| match (asked.number, asked.field("if-none-match")) {
+        (0, _) => (200, own(&[("ETag", "\"a\""), ("Cache-Control", "max-age=0")]), b"old".to_vec()),
+        (_, Some(_)) => (304, own(&[("ETag", "\"other\"")]), vec![]),
+        (_, None) => (200, own(&[("ETag", "\"b\""), ("Cache-Control", "max-age=60")]), b"new".to_vec()),
+    });
+    let server = Server::before(&origin.url, &[]);
+    assert_eq!(server.get("/", &[]).text(), "old");
+    let answer = server.get("/", &[]);
+    assert_eq!((answer.status, answer.text().as_str()), (200, "new"));
+    let unasked = Origin::new(|_| (304, vec![], vec![]));
+    let server = Server::before(&unasked.url, &[]);
+    assert_eq!(server.get("/", &[]).status, 502);
+}
+
+#[test]
+fn an_unsafe_request_invalidates_whatever_rule_made_the_key() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&[
+        "rule",
+        "add",
+        "path=/m/**",
+        "method=[\"GET\",\"HEAD\"]",
+        "vary_query=ignore",
+        "respect=true",
+    ]);
+    server.get("/m/a?x=1", &[]);
+    assert!(server.get("/m/a?x=2", &[]).is_hit());
+    server.connect().request("POST", "/m/a?x=1", &[], b"change");
+    assert!(!server.get("/m/a?x=1", &[]).is_hit());
+    assert_eq!(server.json(&["explain", "-m", "POST", "/m/a?x=1"])["reason"], "method-not-cached");
+    assert!(server.tell(&["explain", "-m", "POST", "/m/a?x=1"]).contains("no-rule"));
+}
+
+#[test]
+fn the_remaining_lifetime_counts_the_age_it_came_with() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60"), ("Age", "50")]);
+    let server = Server::before(&origin.url, &[]);
+    let first = server.get("/", &[]);
+    assert!(
+        first.cache_status().contains("ttl=10") || first.cache_status().contains("ttl=9"),
+        "{}",
+        first.cache_status()
+    );
+    assert_eq!(first.field("age"), Some("50"));
+}

@@ -153,3 +153,27 @@ fn a_cookie_in_the_key_keeps_answers_apart_and_is_not_shown() {
         assert!(!text.contains("hunter2"), "{text}");
     }
 }
+
+#[test]
+fn what_caches_downstream_are_told_holds_only_for_what_is_shared() {
+    let origin = Origin::new(|asked| match asked.target() {
+        "/private" => (200, own(&[("Cache-Control", "private, no-store")]), b"x".to_vec()),
+        "/cookie" => {
+            (200, own(&[("Set-Cookie", "sid=1"), ("Cache-Control", "public, max-age=60")]), b"x".to_vec())
+        }
+        _ => (200, own(&[("Cache-Control", "max-age=60")]), b"x".to_vec()),
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&["rule", "add", "path=/**", "for=60s", "client_cache_control=\"public, max-age=3600\""]);
+    let told = |path: &str, fields: &[(&str, &str)]| {
+        server.get(path, fields).field("cache-control").map(str::to_string)
+    };
+    let public = Some("public, max-age=3600".to_string());
+    for _ in 0..3 {
+        assert_eq!(told("/shared", &[]), public);
+        assert_ne!(told("/private", &[]), public);
+        assert_ne!(told("/shared", &[("Cookie", "sid=ann")]), public);
+    }
+    assert_ne!(told("/cookie", &[]), public, "the answer that sets a cookie is one client's own");
+    assert_eq!(told("/cookie", &[]), public, "the same without the cookie is everyone's");
+}

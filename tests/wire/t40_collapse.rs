@@ -136,3 +136,27 @@ fn a_purge_overtakes_a_fetch() {
     });
     assert_eq!(server.get("/", &[]).text(), "1");
 }
+
+#[test]
+fn a_change_of_files_leaves_other_fetches_alone() {
+    let folder = samovar_tests::server::Folder::new();
+    folder.write("www/index.html", "x");
+    let origin = Origin::new(|_| {
+        std::thread::sleep(Duration::from_millis(600));
+        (200, vec![("Cache-Control".into(), "max-age=60".into())], b"slow".to_vec())
+    });
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"app\"\ndefault = true\norigin = \"{}\"\n\
+         [[site]]\nname = \"files\"\nhosts = [\"files.example\"]\nfiles = \"{}/www\"\n",
+        origin.url,
+        folder.0.display()
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(server.get("/", &[]).text(), "slow"));
+        soon("the request at the origin", || (origin.count() == 1).then_some(()));
+        folder.write("www/log.txt", "a line");
+        std::thread::sleep(Duration::from_millis(200));
+    });
+    assert!(server.get("/", &[]).is_hit());
+}

@@ -160,3 +160,36 @@ fn the_log_is_reopened_and_both_forms_are_whole() {
     soon("a line in it", || (lines(&log) == 1).then_some(()));
     assert_eq!(lines(&moved), 10);
 }
+
+#[test]
+fn purges_reach_what_a_rule_spells_otherwise_and_soft_ones_hold_for_all_methods() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60"), ("ETag", "\"x\"")]);
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&["rule", "add", "path=/Case/**", "ignore_case=true", "respect=true"]);
+    server.get("/Case/Pics/A", &[]);
+    assert!(server.get("/Case/pics/a", &[]).is_hit());
+    assert_eq!(server.json(&["cache", "purge", "--prefix", &server.url("/Case/Pics/")])["entries"], 1);
+    server.get("/soft", &[]);
+    server.tell(&["cache", "purge", "/soft", "--soft"]);
+    let head = server.connect().request("HEAD", "/soft", &[], b"");
+    assert!(!head.is_hit(), "{}", head.cache_status());
+    assert!(!server.get("/soft", &[("Range", "bytes=0-1")]).is_hit());
+}
+
+#[test]
+fn signals_are_taken_from_the_first_moment() {
+    let folder = Folder::new();
+    for name in ["HUP", "USR1", "HUP", "USR1"] {
+        let server = Server::start(&[folder.0.to_str().unwrap()]);
+        server.signal(name);
+        assert_eq!(server.get("/", &[]).status, 403, "still there after {name}");
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_said() {
+    let folder = Folder::new();
+    let server = Server::start(&[folder.0.to_str().unwrap(), "--access-log", "/dev/full"]);
+    server.get("/", &[]);
+    soon("the complaint", || server.said().contains("cannot be written").then_some(()));
+}

@@ -40,6 +40,8 @@ pub struct Ask<'a> {
     pub admit_after: u32,
     /// See `admit_after`, ms.
     pub admit_period_ms: u64,
+    /// What the answer may be made of; a change of one of these overtakes the fill. See [`Scope::Made`].
+    pub owners: &'a [Arc<str>],
     /// Do not join a fill: the request has been woken by one that did not fit it.
     pub alone: bool,
 }
@@ -72,8 +74,15 @@ pub enum Scope<'a> {
     Url(&'a str),
     /// Every key that begins so.
     Prefix(&'a str),
-    /// Every entry with this tag.
+    /// Every entry with this tag. Any running fill may turn out to carry it.
     Tag(&'a str),
+    /// Every entry with this tag, and the running fills whose answers may be made of `owner`.
+    Made {
+        /// The tag.
+        tag: &'a str,
+        /// One of the fill's [`Ask::owners`].
+        owner: &'a str,
+    },
     /// Everything.
     All,
 }
@@ -195,11 +204,7 @@ impl Cache {
         if let Some(slot) = shard.slots.get(ask.key) {
             if let Some(entry) = slot.variants.iter().rev().find(|e| usable(e) && (ask.matches)(&e.head.vary))
             {
-                let mut decision = (ask.judge)(entry);
-                if entry.state() == State::Soft && matches!(decision.verdict, Verdict::Serve) {
-                    decision.verdict = Verdict::Revalidate { stale_if_error: true };
-                    decision.reason = Lookup::Purged;
-                }
+                let decision = weigh(ask, entry);
                 match decision.verdict {
                     Verdict::Serve => {
                         entry.touch();
@@ -255,7 +260,7 @@ impl Cache {
         let flying = slot.flights.iter().any(|f| joins(f, ask));
         match slot.variants.iter().rev().find(|e| usable(e) && (ask.matches)(&e.head.vary)) {
             Some(entry) => {
-                let decision = (ask.judge)(entry);
+                let decision = weigh(ask, entry);
                 (Some((Arc::clone(entry), decision)), decision.reason, flying)
             }
             None if slot.variants.is_empty() => (None, none, flying),
@@ -285,7 +290,9 @@ impl Cache {
             }
             None => (Arc::from(ask.key), VaryValues::new()),
         };
-        let ticket = Ticket::new(Arc::clone(self), Arc::clone(&key), hash, joinable, presumed, admitted);
+        let ticket =
+            Ticket::new(Arc::clone(self), Arc::clone(&key), hash, joinable, presumed, admitted, ask.owners);
+        shard.flying.push(Arc::clone(ticket.fill()));
         shard.slots.entry(key).or_default().flights.push(Arc::clone(ticket.fill()));
         ticket
     }
@@ -346,12 +353,9 @@ impl Cache {
         };
         // Fills first: one that commits before this pass is in the index by the time the index is asked.
         for shard in &self.shards {
-            let mut shard = lock(shard);
-            for slot in shard.slots.values_mut() {
-                for fill in slot.flights.iter().filter(|f| in_scope(&f.key, scope)) {
-                    fill.doomed.store(true, Ordering::Release);
-                    receipt.fills += 1;
-                }
+            for fill in lock(shard).flying.iter().filter(|f| in_scope(f, scope)) {
+                fill.doomed.store(true, Ordering::Release);
+                receipt.fills += 1;
             }
         }
         let found = {
@@ -359,7 +363,7 @@ impl Cache {
             match scope {
                 Scope::Url(url) => index.with_url(url),
                 Scope::Prefix(prefix) => index.with_prefix(prefix),
-                Scope::Tag(tag) => index.with_tag(tag),
+                Scope::Tag(tag) | Scope::Made { tag, .. } => index.with_tag(tag),
                 Scope::All => index.all(),
             }
         };
@@ -442,10 +446,20 @@ impl Cache {
         for shard in &self.shards {
             let shard = lock(shard);
             stats.entries += shard.entries as u64;
-            stats.fills += shard.slots.values().map(|s| s.flights.len() as u64).sum::<u64>();
+            stats.fills += shard.flying.len() as u64;
         }
         stats
     }
+}
+
+/// Policy's word, and that a softly purged entry is used only after the origin confirmed it.
+fn weigh(ask: &Ask<'_>, entry: &Arc<Entry>) -> ReuseDecision {
+    let mut decision = (ask.judge)(entry);
+    if entry.state() == State::Soft && decision.verdict == Verdict::Serve {
+        decision.verdict = Verdict::Revalidate { stale_if_error: true };
+        decision.reason = Lookup::Purged;
+    }
+    decision
 }
 
 fn usable(entry: &Arc<Entry>) -> bool {
@@ -465,12 +479,14 @@ fn joins(fill: &Arc<Fill>, ask: &Ask<'_>) -> bool {
     }
 }
 
-fn in_scope(key: &str, scope: Scope<'_>) -> bool {
+fn in_scope(fill: &Fill, scope: Scope<'_>) -> bool {
+    let key = &fill.key;
     match scope {
         Scope::Url(url) => {
             key.strip_prefix(url).is_some_and(|rest| rest.is_empty() || rest.starts_with('\n'))
         }
         Scope::Prefix(prefix) => key.starts_with(prefix),
+        Scope::Made { owner, .. } => fill.owners.iter().any(|o| **o == *owner),
         // Its tags come with its head; until it is stored nobody can tell.
         Scope::Tag(_) | Scope::All => true,
     }

@@ -42,6 +42,8 @@ pub enum Decided {
 pub(crate) struct Fill {
     pub key: Arc<str>,
     pub hash: u64,
+    /// What its answer may be made of: folders, watched files. See [`crate::Scope::Made`].
+    pub owners: Box<[Arc<str>]>,
     /// Others may join it: not for keys known not to be storable.
     pub joinable: bool,
     /// A purge came since it began: nobody joins it any more and it is not stored.
@@ -143,10 +145,12 @@ impl Ticket {
         joinable: bool,
         presumed: VaryValues,
         admitted: bool,
+        owners: &[Arc<str>],
     ) -> Ticket {
         let fill = Arc::new(Fill {
             key,
             hash,
+            owners: owners.into(),
             joinable,
             doomed: AtomicBool::new(false),
             presumed,

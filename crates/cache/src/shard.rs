@@ -19,6 +19,8 @@ pub(crate) struct Slot {
 #[derive(Debug, Default)]
 pub(crate) struct Shard {
     pub slots: HashMap<Arc<str>, Slot, foldhash::quality::RandomState>,
+    /// Every fill of this shard, so that a purge looks at these and not at every slot.
+    pub flying: Vec<Arc<Fill>>,
     pub notes: Notes,
     pub entries: usize,
 }
@@ -68,6 +70,7 @@ impl Shard {
 
     /// Takes a fill off the list.
     pub(crate) fn remove_fill(&mut self, fill: &Arc<Fill>) {
+        self.flying.retain(|f| !Arc::ptr_eq(f, fill));
         let Some(slot) = self.slots.get_mut(&fill.key) else { return };
         slot.flights.retain(|f| !Arc::ptr_eq(f, fill));
         if slot.variants.is_empty() && slot.flights.is_empty() {

@@ -75,6 +75,7 @@ fn ask_with(
         judge,
         admit_after: 0,
         admit_period_ms: 0,
+        owners: &[],
         alone: false,
     })
 }
@@ -351,6 +352,7 @@ fn admission_waits_for_the_nth_request() {
             judge: &|_| SERVE,
             admit_after: 3,
             admit_period_ms: 10_000,
+            owners: &[],
             alone: false,
         })
     };
@@ -435,4 +437,49 @@ fn no_core_sees_anything_older_than_a_purge_that_returned() {
     cache.purge(Scope::All, false);
     let stats = cache.stats();
     assert_eq!((stats.entries, stats.fills, stats.used_bytes), (0, 0, 0), "{stats:?}");
+}
+
+#[test]
+fn a_change_overtakes_only_the_fills_that_may_be_made_of_it() {
+    let cache = cache(1 << 20);
+    let begin = |key: &str, owners: &[Arc<str>]| {
+        ticket(cache.begin(&Ask {
+            key,
+            now_ms: 1_000,
+            matches: &|_| true,
+            vary_of: &|_| vec![],
+            judge: &|_| SERVE,
+            admit_after: 0,
+            admit_period_ms: 0,
+            owners,
+            alone: false,
+        }))
+    };
+    let (ours, theirs, nobodys) =
+        (begin("a", &["/srv".into()]), begin("b", &["/var".into()]), begin("c", &[]));
+    assert_eq!(cache.purge(Scope::Made { tag: "file:/srv/x", owner: "/srv" }, false).fills, 1);
+    assert_eq!(ours.refuses(), Some(Store::PurgedInFlight));
+    assert_eq!((theirs.refuses(), nobodys.refuses()), (None, None));
+}
+
+#[test]
+fn a_soft_purge_holds_for_those_who_only_look() {
+    let cache = cache(1 << 20);
+    store(&cache, "k", b"x").unwrap();
+    cache.purge(Scope::Url("k"), true);
+    let (found, why, _) = cache.peek(&Ask {
+        key: "k",
+        now_ms: 1_000,
+        matches: &|_| true,
+        vary_of: &|_| vec![],
+        judge: &|_| SERVE,
+        admit_after: 0,
+        admit_period_ms: 0,
+        owners: &[],
+        alone: false,
+    });
+    assert_eq!(
+        (found.unwrap().1.verdict, why),
+        (Verdict::Revalidate { stale_if_error: true }, Lookup::Purged)
+    );
 }

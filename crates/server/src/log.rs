@@ -178,7 +178,12 @@ impl AccessLog {
             Some(file) => file.write_all(batch),
             None => std::io::stderr().write_all(batch),
         };
-        if result.is_err() {
+        if let Err(error) = result {
+            if self.dropped.load(Ordering::Relaxed) == 0 {
+                crate::say!(
+                    "samovar: the access log cannot be written: {error}; lines are dropped and counted in /metrics"
+                );
+            }
             let lines = batch.iter().filter(|b| **b == b'\n').count();
             self.dropped.fetch_add(lines as u64, Ordering::Relaxed);
         }

@@ -148,7 +148,16 @@ async fn purge(State(app): State<App>, Json(ask): Json<PurgeAsk>) -> Result<Json
         (_, _, Some(tag)) => (Scope::Tag(tag), format!("tag {tag}")),
         _ => (Scope::All, "everything".to_string()),
     };
-    let receipt = app.cache.purge(scope, ask.soft);
+    let mut receipt = app.cache.purge(scope, ask.soft);
+    // Under `ignore_case` keys are in lower case; a prefix may cover rules with and without.
+    if let Some(lower) =
+        prefix.as_ref().map(|p| p.to_lowercase()).filter(|lower| Some(lower) != prefix.as_ref())
+    {
+        let more = app.cache.purge(Scope::Prefix(&lower), ask.soft);
+        receipt.entries += more.entries;
+        receipt.bytes += more.bytes;
+        receipt.fills += more.fills;
+    }
     Ok(Json(PurgeReceipt {
         sequence: receipt.sequence,
         entries: receipt.entries,
@@ -222,6 +231,11 @@ fn rules(app: &App, site: &str) -> Result<Vec<RuleShape>, Fail> {
     responses((status = 200, body = Changed), (status = 400, body = Refusal)))]
 async fn rule_add(State(app): State<App>, Json(ask): Json<RuleAdd>) -> Result<Json<Changed>, Fail> {
     let at = position(ask.at.as_deref().unwrap_or("last"))?;
+    if ask.words.iter().all(|word| word.ends_with('=')) {
+        return Err(bad(
+            "a rule of no keys would match everything and wish nothing; give at least one KEY=VALUE",
+        ));
+    }
     let edit = config::rule_from_words(&ask.words).map_err(bad)?;
     change(&app, &ask.site, |text| config::add_rule(text, &ask.site, &edit, &at).map_err(|e| e.to_string()))
 }

@@ -4,11 +4,11 @@ use super::shapes::{ExplainAsk, entry};
 use crate::clock;
 use crate::pipeline::{self, Route};
 use crate::state::{Job, Shared};
-use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, UPGRADE};
 use http::{HeaderMap, Method};
 use samovar_policy::{RequestFacts, Verdict};
-use samovar_reason::{Explain, Hot, Lookup};
-use samovar_rules::RequestParts;
+use samovar_reason::{Explain, Hot, Lookup, Route as Why};
+use samovar_rules::{RequestParts, Routed, Sites, UrlParts};
 use samovar_trace::{Fact, Record, Tier};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -51,7 +51,8 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
     let snapshot = app.snapshot();
     let sites = &snapshot.settings.sites;
     let now = clock::now();
-    let routed = samovar_rules::url_key(sites, &ask.url, headers)
+    let parsed = samovar_rules::parse_url(&ask.url)?;
+    let routed = route(sites, &parsed, method, headers)
         .map_err(|(why, detail)| format!("{}: {}: {detail}", ask.url, why.text()))?;
     let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
     let rule_at = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
@@ -100,7 +101,11 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         any_cookies: headers.contains_key(COOKIE),
     };
     let mut variants = app.cache.of_url(routed.key.url());
-    let (word, reason, tier) = match samovar_policy::may_look(&request, &wishes) {
+    let looked = match headers.contains_key(UPGRADE) {
+        true => Err(Lookup::RequestUpgrade),
+        false => samovar_policy::may_look(&request, &wishes),
+    };
+    let (word, reason, tier) = match looked {
         Err(why) => {
             facts.push(Fact::Lookup(why, None, None));
             ("pass", why, Tier::Origin)
@@ -161,6 +166,34 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         map.insert("history".into(), history.iter().map(|r| samovar_trace::json(r)).collect());
     }
     Ok(value)
+}
+
+/// Where a request of this method would go. Which listener it would come in by is not known: the URL's own port
+/// is tried first, then those that sites name.
+fn route<'s>(
+    sites: &'s Sites,
+    parsed: &UrlParts,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Routed<'s>, (Why, String)> {
+    let own = parsed.host.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(80);
+    let on_port = |listener_port| {
+        let parts = RequestParts {
+            method,
+            scheme: parsed.scheme,
+            host: &parsed.host,
+            listener_port,
+            path: &parsed.path,
+            query: parsed.query.as_deref(),
+            headers,
+        };
+        samovar_rules::route(sites, &parts)
+    };
+    let first = on_port(own);
+    if !matches!(first, Err((Why::UnknownHost, _))) {
+        return first;
+    }
+    sites.sites.iter().flat_map(|site| &site.ports).find_map(|port| on_port(*port).ok()).map_or(first, Ok)
 }
 
 fn found_word(verdict: Option<Verdict>, flying: bool) -> (&'static str, Tier) {

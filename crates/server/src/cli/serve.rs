@@ -2,7 +2,7 @@
 
 use super::{Format, ServeArgs};
 use crate::config::{self, AccessLog, Listen, Loaded, LogFormat};
-use crate::front::{self, Listener, Wish};
+use crate::front::{self, Listener, Signals, Wish};
 use crate::log::AccessLog as Log;
 use crate::state::{Overrides, Shared, Snapshot, Source, cache_settings, destination};
 use crate::{admin, clock};
@@ -10,10 +10,18 @@ use samovar_cache::Cache;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tokio::runtime::Runtime;
 
 /// Serves until a signal says stop.
 pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     clock::now();
+    // Before anything else: a signal that comes while the server starts must not kill it.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| format!("start the main thread's runtime: {e}"))?;
+    let signals =
+        runtime.block_on(async { Signals::watch() }).map_err(|e| format!("watch for signals: {e}"))?;
     let overrides = overrides(&args)?;
     let (mut loaded, path) = load(&args)?;
     if !loaded.warnings.is_empty() {
@@ -49,7 +57,7 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     if let Some(file) = &args.ready_file {
         ready(file, &addresses, admin_text.as_deref())?;
     }
-    wait(&shared)?;
+    wait(&shared, &runtime, signals);
     crate::say!("samovar: stopping; requests under way may finish");
     shared.stop();
     running.stop();
@@ -138,21 +146,18 @@ fn ready(file: &Path, listen: &[String], admin: Option<&str>) -> Result<(), Stri
         .map_err(|e| format!("write {}: {e}", file.display()))
 }
 
-fn wait(shared: &Arc<Shared>) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| format!("start the main thread's runtime: {e}"))?;
-    let on_wish = |wish| match wish {
-        Wish::Stop => {}
-        Wish::Reopen => shared.access_log.reopen(),
-        Wish::Reload => match shared.reload() {
-            Ok(warnings) => {
-                warnings.iter().for_each(|w| crate::say!("{w}"));
-                crate::say!("samovar: the configuration was reloaded");
-            }
-            Err(message) => crate::say!("samovar: the configuration stays as it was: {message}"),
-        },
-    };
-    runtime.block_on(front::wait_for_signal(on_wish)).map_err(|e| format!("watch for signals: {e}"))
+fn wait(shared: &Arc<Shared>, runtime: &Runtime, mut signals: Signals) {
+    loop {
+        match runtime.block_on(signals.next()) {
+            Wish::Stop => return,
+            Wish::Reopen => shared.access_log.reopen(),
+            Wish::Reload => match shared.reload() {
+                Ok(warnings) => {
+                    warnings.iter().for_each(|w| crate::say!("{w}"));
+                    crate::say!("samovar: the configuration was reloaded");
+                }
+                Err(message) => crate::say!("samovar: the configuration stays as it was: {message}"),
+            },
+        }
+    }
 }

@@ -11,5 +11,5 @@ mod worker;
 
 pub use accept::{Listener, bind, raise_file_limit};
 pub use banner::banner;
-pub use signals::{Wish, wait_for_signal};
+pub use signals::{Signals, Wish};
 pub use worker::start;

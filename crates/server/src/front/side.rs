@@ -1,7 +1,7 @@
 //! What the hot tier asks of the server, on one core.
 
 use crate::clock;
-use crate::config::Settings;
+use crate::config::{ErrorDetail, Settings};
 use crate::pipeline::{Connection, page, record_hot};
 use crate::state::Core;
 use bytes::Bytes;
@@ -46,7 +46,7 @@ impl CoreSide for Side {
             mend: reject.mend(),
             detail: String::new(),
         };
-        let (mut headers, body) = page::render(&page, &HeaderMap::new(), id, true);
+        let (mut headers, body) = page::render(&page, &HeaderMap::new(), id, self.tells(conn));
         headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
         headers.insert(http::header::CONTENT_LENGTH, http::HeaderValue::from(body.len()));
         let mut out = format!("HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or(""))
@@ -68,6 +68,15 @@ impl CoreSide for Side {
 }
 
 impl Side {
+    /// Whether this client is told more than an id.
+    fn tells(&self, conn: &ConnHandle) -> bool {
+        match self.core.shared.snapshot().settings.server.error_detail {
+            ErrorDetail::Always => true,
+            ErrorDetail::Never => false,
+            ErrorDetail::Loopback => conn.accepted().peer.is_none_or(|p| p.ip().to_canonical().is_loopback()),
+        }
+    }
+
     fn keep(&self, conn: &ConnHandle, reject: Reject, head: &[u8], id: u64, body_bytes: u64) {
         let line = head.split(|b| *b == b'\n').next().unwrap_or(b"");
         let line = String::from_utf8_lossy(line.get(..line.len().min(256)).unwrap_or(line));

@@ -1,6 +1,6 @@
 //! Signals: TERM and INT stop, HUP reloads, USR1 reopens the log.
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,21 +13,35 @@ pub enum Wish {
     Reopen,
 }
 
-/// Hands each signal's wish to `on_wish` until one asks to stop.
-///
-/// # Errors
-/// If signals cannot be watched.
-pub async fn wait_for_signal(mut on_wish: impl FnMut(Wish)) -> std::io::Result<()> {
-    let mut term = signal(SignalKind::terminate())?;
-    let mut int = signal(SignalKind::interrupt())?;
-    let mut hup = signal(SignalKind::hangup())?;
-    let mut usr1 = signal(SignalKind::user_defined1())?;
-    loop {
+/// The signals, watched from the moment this is made.
+pub struct Signals {
+    term: Signal,
+    int: Signal,
+    hup: Signal,
+    usr1: Signal,
+}
+
+impl Signals {
+    /// Watches; within a runtime.
+    ///
+    /// # Errors
+    /// If signals cannot be watched.
+    pub fn watch() -> std::io::Result<Signals> {
+        Ok(Signals {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+            hup: signal(SignalKind::hangup())?,
+            usr1: signal(SignalKind::user_defined1())?,
+        })
+    }
+
+    /// The next wish.
+    pub async fn next(&mut self) -> Wish {
         tokio::select! {
-            _ = term.recv() => return Ok(()),
-            _ = int.recv() => return Ok(()),
-            _ = hup.recv() => on_wish(Wish::Reload),
-            _ = usr1.recv() => on_wish(Wish::Reopen),
+            _ = self.term.recv() => Wish::Stop,
+            _ = self.int.recv() => Wish::Stop,
+            _ = self.hup.recv() => Wish::Reload,
+            _ = self.usr1.recv() => Wish::Reopen,
         }
     }
 }

@@ -101,34 +101,49 @@ fn believe(
     trusts: impl Fn(Option<IpAddr>) -> bool,
 ) -> Client {
     let mut client = Client { remote: conn.peer, local: conn.local, scheme: "http", version };
-    let trusted = trusts(conn.ip());
-    if !trusted {
-        for name in [
-            "forwarded",
-            "x-forwarded-for",
-            "x-forwarded-host",
-            "x-forwarded-proto",
-            "x-forwarded-port",
-            "x-real-ip",
-        ] {
+    // Rebuilt here for the origin; from a proxy, too, they would be inputs that no key knows of.
+    for name in ["forwarded", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server", "x-real-ip"] {
+        headers.remove(name);
+    }
+    if !trusts(conn.ip()) {
+        for name in UNVOUCHED {
             headers.remove(name);
         }
         return client;
     }
-    let chain: Vec<IpAddr> = headers
-        .get_all("x-forwarded-for")
-        .iter()
-        .filter_map(|v| v.to_str().ok())
-        .flat_map(|v| v.split(','))
-        .map_while(|part| part.trim().parse().ok())
-        .collect();
-    if let Some(ip) = chain.iter().rev().find(|ip| !trusts(Some(**ip))).or(chain.first()) {
-        client.remote = Some(SocketAddr::new(*ip, 0));
+    let values: Vec<&str> =
+        headers.get_all("x-forwarded-for").iter().filter_map(|v| v.to_str().ok()).collect();
+    // Each proxy of ours appended whom it saw; what stands left of the first other address is that one's own claim.
+    for part in values.iter().rev().flat_map(|v| v.rsplit(',')) {
+        let Some(ip) = forwarded_ip(part.trim()) else { break };
+        client.remote = Some(SocketAddr::new(ip, 0));
+        if !trusts(Some(ip)) {
+            break;
+        }
     }
     if headers.get("x-forwarded-proto").is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"https")) {
         client.scheme = "https";
     }
     client
+}
+
+/// Fields by which applications behind proxies let themselves be told where they are.
+const UNVOUCHED: [&str; 8] = [
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-prefix",
+    "x-forwarded-scheme",
+    "x-forwarded-ssl",
+    "x-original-url",
+    "x-rewrite-url",
+    "x-host",
+];
+
+/// An address of `X-Forwarded-For`, with or without a port.
+fn forwarded_ip(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|t| t.split_once(']')).map(|(ip, _)| ip);
+    let ip = bare.unwrap_or(text).parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|a| a.ip()));
+    ip.map(|ip: IpAddr| ip.to_canonical())
 }
 
 impl Exchange {
@@ -168,6 +183,15 @@ mod tests {
             "the nearest that is no proxy of ours"
         );
         assert_eq!(client.scheme, "https");
+        for (list, client) in [
+            ("6.6.6.6, x, 1.2.3.4", "1.2.3.4"),
+            ("6.6.6.6, 1.2.3.4:555, 10.0.0.3", "1.2.3.4"),
+            ("[2001:db8::1]:5", "2001:db8::1"),
+            ("6.6.6.6, unknown", "10.0.0.1"),
+        ] {
+            let found = believe(&conn("10.0.0.1:1"), &mut forwarded(list), "HTTP/1.1", ten);
+            assert_eq!(found.remote.unwrap().ip().to_string(), client, "{list}");
+        }
         let mut headers = forwarded("6.6.6.6");
         let client = believe(&conn("9.9.9.9:1"), &mut headers, "HTTP/1.1", ten);
         assert_eq!(client.remote.unwrap().ip().to_string(), "9.9.9.9");

@@ -89,8 +89,10 @@ impl Question {
 pub struct Got {
     /// The answer.
     pub answer: Answer,
-    /// Tags for purge: the origin's own and the file it was made of.
+    /// The origin's own tags (surrogate keys).
     pub tags: Vec<Box<str>>,
+    /// Tags of the file it was made of, if changes are told.
+    pub made_of: Vec<Box<str>>,
     /// A whole 200 made here, whose conditions and ranges are ours to apply.
     pub ours: bool,
     /// The target's name, for the trace.
@@ -132,6 +134,12 @@ impl Problem {
 
     fn of_failure(target: &str, failure: &Failure) -> Problem {
         Problem::new(status_of(failure.reason), failure.reason, target, failure.detail.clone())
+    }
+
+    /// A 304 to a request that asked nothing conditional.
+    pub fn unasked_304() -> Problem {
+        let detail = "it answered 304 Not Modified although nothing conditional was asked".to_string();
+        Problem::new(StatusCode::BAD_GATEWAY, Upstream::BadHead, "", detail)
     }
 
     /// The failure of a fill, for one that had joined it.
@@ -245,7 +253,7 @@ fn no_target() -> Box<Problem> {
 
 fn got(answer: Answer, target: String) -> Got {
     let tags = tags_of(&answer.headers);
-    Got { answer, tags, ours: false, target }
+    Got { answer, tags, made_of: Vec::new(), ours: false, target }
 }
 
 async fn run(
@@ -283,7 +291,7 @@ async fn from_files(
             let Some(app) = handler(&question.snapshot, site, &extension) else { return Err(no_target()) };
             let app = Arc::clone(app);
             let mut got = run(&app, question, script, body, body_bytes).await?;
-            got.tags.extend(target.tags(&rel, &path));
+            got.made_of = target.tags(&rel, &path);
             return Ok(got);
         }
         _ if !matches!(question.method, Method::GET | Method::HEAD | Method::OPTIONS) => {
@@ -295,22 +303,16 @@ async fn from_files(
             return Ok(made(target, StatusCode::NO_CONTENT, header::ALLOW, "GET, HEAD, OPTIONS"));
         }
         Resolved::Redirect(to) => {
-            let query = route.query.as_ref().map(|q| format!("?{q}")).unwrap_or_default();
-            return Ok(made(
-                target,
-                StatusCode::MOVED_PERMANENTLY,
-                header::LOCATION,
-                &format!("{to}{query}"),
-            ));
+            return Ok(made(target, StatusCode::MOVED_PERMANENTLY, header::LOCATION, &to));
         }
         Resolved::Listing(answer) => {
-            let tags = target.tags(&path, &path);
-            return Ok(Got { answer, tags, ours: true, target: name(target) });
+            let made_of = target.tags(&path, &path);
+            return Ok(Got { answer, tags: Vec::new(), made_of, ours: true, target: name(target) });
         }
         Resolved::File(opened) => opened,
     };
-    let tags = target.tags(&rel.rel, &path);
-    Ok(Got { answer: Files::answer(rel), tags, ours: true, target: name(target) })
+    let made_of = target.tags(&rel.rel, &path);
+    Ok(Got { answer: Files::answer(rel), tags: Vec::new(), made_of, ours: true, target: name(target) })
 }
 
 /// A path as the file system names it, which is how changes are told.
@@ -340,7 +342,7 @@ fn made(target: &FilesTarget, status: StatusCode, name_of: header::HeaderName, v
         headers.insert(name_of, value);
     }
     let answer = Answer { status, headers, body: AnswerBody::Empty, timing: Timing::default() };
-    Got { answer, tags: Vec::new(), ours: true, target: name(target) }
+    Got { answer, tags: Vec::new(), made_of: Vec::new(), ours: true, target: name(target) }
 }
 
 /// Tags of an answer (surrogate keys), as the common fields name them; bounded.

@@ -9,7 +9,7 @@ use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::wishes_for;
 use crate::clock;
-use crate::state::Shared;
+use crate::state::{Shared, Snapshot};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
 use samovar_cache::{Decided, Entry, EntryHead, FillFailure, Sink, State, Ticket};
@@ -17,7 +17,7 @@ use samovar_origin::{Answer, AnswerBody};
 use samovar_policy::{
     CacheStatus, Exchange as Times, RequestFacts, ReuseDecision, VaryFields, VaryValues, Verdict, Wishes,
 };
-use samovar_reason::{Explain, Lookup, Store, Upstream};
+use samovar_reason::{Explain, Lifetime, Lookup, Store, Upstream};
 use samovar_trace::{Fact, Tier};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -152,7 +152,15 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
             question.headers.insert(name, value);
         }
     }
-    let result = attempt::attempt(question, None, None).await;
+    let mut result = attempt::attempt(question, None, None).await;
+    if result.as_ref().is_ok_and(|got| speaks_of_another(got, &job)) {
+        // RFC 9111 §4.3.4: what it confirms is not what is stored; ask again, for the whole.
+        result = attempt::attempt(job.question.clone(), None, None).await;
+    }
+    if result.as_ref().is_ok_and(|got| got.answer.status == StatusCode::NOT_MODIFIED && !confirms(got, &job))
+    {
+        result = Err(Box::new(Problem::unasked_304()));
+    }
     let times = Times { requested, answered: clock::now() };
     match result {
         Ok(got) => on_head(job, ticket, tell, got, times).await,
@@ -182,14 +190,22 @@ fn usable_stale(job: &Job) -> Option<Arc<Entry>> {
     (allowed && base.state() != State::Dead).then(|| Arc::clone(base))
 }
 
+fn confirms(got: &Got, job: &Job) -> bool {
+    job.base
+        .as_ref()
+        .is_some_and(|(base, _)| samovar_policy::confirms(&base.head.headers, &got.answer.headers))
+}
+
+fn speaks_of_another(got: &Got, job: &Job) -> bool {
+    got.answer.status == StatusCode::NOT_MODIFIED && job.base.is_some() && !confirms(got, job)
+}
+
 async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Got, times: Times) {
     let mut facts = vec![pass::attempt_fact(&got)];
     if let Some((base, _)) = &job.base {
-        let confirmed = got.answer.status == StatusCode::NOT_MODIFIED
-            && samovar_policy::confirms(&base.head.headers, &got.answer.headers)
-            || same_file(base, &got);
+        let confirmed = got.answer.status == StatusCode::NOT_MODIFIED || same_file(base, &got);
         if confirmed {
-            return on_confirmed(&job, ticket, tell, facts, Arc::clone(base), &got, times);
+            return on_confirmed(&job, ticket, tell, facts, Arc::clone(base), &mut got, times);
         }
         // RFC 5861 §4: an error of the origin may be answered by what it said before.
         if got.answer.status.is_server_error()
@@ -216,13 +232,13 @@ async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got:
         return;
     };
     facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(&freshness)));
-    got.tags.extend(snapshot.rule_tag(&job.question.route));
+    let tags = tags(&mut got, freshness.source, &snapshot, &job.question.route);
     let head = EntryHead {
         status: got.answer.status,
         headers: dated(samovar_policy::stored_fields(&got.answer.headers, &wishes), times.answered.wall_ms),
         freshness,
         vary: vary_of(&job, &got.answer.headers),
-        tags: std::mem::take(&mut got.tags),
+        tags,
         reason: decision.reason,
         rule: mark(&job),
         epoch: snapshot.epoch,
@@ -243,9 +259,23 @@ async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got:
     }
 }
 
+/// Fields with values of their own. Those of an upstream's answer are slices of the buffer it was read into, and
+/// one stored value would keep all of it alive, uncounted.
+fn owned(headers: &HeaderMap) -> HeaderMap {
+    let mut copy = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        if let Ok(mut own) = HeaderValue::from_bytes(value.as_bytes()) {
+            own.set_sensitive(value.is_sensitive());
+            copy.append(name.clone(), own);
+        }
+    }
+    copy
+}
+
 /// What is stored without a `Date` gets the moment it came (RFC 9110 §6.6.1), or every later answer would be
 /// dated anew.
-fn dated(mut headers: HeaderMap, wall_ms: u64) -> HeaderMap {
+fn dated(headers: HeaderMap, wall_ms: u64) -> HeaderMap {
+    let mut headers = owned(&headers);
     if !headers.contains_key(header::DATE) {
         let moment = std::time::UNIX_EPOCH + std::time::Duration::from_millis(wall_ms);
         if let Ok(value) = HeaderValue::try_from(httpdate::fmt_http_date(moment)) {
@@ -323,7 +353,7 @@ fn on_confirmed(
     tell: oneshot::Sender<Told>,
     mut facts: Vec<Fact>,
     base: Arc<Entry>,
-    got: &Got,
+    got: &mut Got,
     times: Times,
 ) {
     let snapshot = Arc::clone(&job.question.snapshot);
@@ -340,10 +370,9 @@ fn on_confirmed(
         let _gone = tell.send(Told { facts, outcome });
         return;
     };
-    let mut tags = base.head.tags.clone();
-    if !got.tags.is_empty() {
-        tags.clone_from(&got.tags);
-        tags.extend(snapshot.rule_tag(&job.question.route));
+    let mut tags = tags(got, freshness.source, &snapshot, &job.question.route);
+    if tags.is_empty() {
+        tags.clone_from(&base.head.tags);
     }
     let head = EntryHead {
         status: base.head.status,
@@ -360,6 +389,16 @@ fn on_confirmed(
     facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(&freshness)));
     let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Refreshed };
     let _gone = tell.send(Told { facts, outcome });
+}
+
+/// The origin's own tags; and where a change ends the answer's life, those of what it was made of.
+fn tags(got: &mut Got, source: Lifetime, snapshot: &Snapshot, route: &Route) -> Vec<Box<str>> {
+    let mut tags = std::mem::take(&mut got.tags);
+    if source == Lifetime::UntilChanged {
+        tags.append(&mut got.made_of);
+    }
+    tags.extend(snapshot.rule_tag(route));
+    tags
 }
 
 fn mark(job: &Job) -> Arc<str> {
@@ -449,7 +488,7 @@ fn filled(
         status_field: CacheStatus {
             fwd: samovar_policy::fwd_of(why),
             stored: true,
-            ttl_s: ttl_s(i64::try_from(entry.head.freshness.lifetime_ms).unwrap_or(i64::MAX)),
+            ttl_s: ttl_s(samovar_policy::ttl_ms(&entry.head.freshness, clock::now())),
             detail: Some(store.code()),
             ..CacheStatus::default()
         },

@@ -152,6 +152,7 @@ pub(crate) fn with_ask<T>(
         values.iter().map(|(name, _)| (name.clone(), normalise(name, facts.headers))).collect()
     };
     let judge = |entry: &Entry| judge(entry, snapshot, route, facts, wishes, now);
+    let owners = snapshot.owners(route);
     then(&Ask {
         key: &route.key,
         now_ms: now.mono_ms,
@@ -160,6 +161,7 @@ pub(crate) fn with_ask<T>(
         judge: &judge,
         admit_after: rule.map_or(0, |r| r.admit_after),
         admit_period_ms: rule.map_or(0, |r| r.admit_period_ms),
+        owners: &owners,
         alone,
     })
 }

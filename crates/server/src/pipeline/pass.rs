@@ -80,6 +80,10 @@ fn invalidate(x: &Exchange, route: &Route, answer: &Answer) {
     let text = format!("{}://{}{}{query}", x.client.scheme, route.host, route.path);
     let cache = &x.core.shared.cache;
     cache.purge(Scope::Url(&key_url(&route.key)), false);
+    // Another rule may make the key of a GET for the same URL.
+    if let Ok(get) = samovar_rules::url_key(&x.snapshot.settings.sites, &text, &x.headers) {
+        cache.purge(Scope::Url(get.key.url()), false);
+    }
     if let Ok(base) = text.parse::<Uri>() {
         for url in samovar_policy::invalidated(&base, &answer.headers) {
             let headers = http::HeaderMap::new();

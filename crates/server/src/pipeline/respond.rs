@@ -33,7 +33,10 @@ impl Ready {
         let open = match x.snapshot.settings.server.error_detail {
             ErrorDetail::Always => true,
             ErrorDetail::Never => false,
-            ErrorDetail::Loopback => x.conn.is_local(),
+            // Behind a proxy on this machine the client may be anywhere.
+            ErrorDetail::Loopback => {
+                x.conn.is_local() && x.client.remote.is_none_or(|a| a.ip().to_canonical().is_loopback())
+            }
         };
         let (headers, body) = page::render(&page, &x.headers, x.id, open);
         let reply = Reply::own(page.status, headers, body, page.code);
@@ -78,13 +81,16 @@ impl Ready {
             }
             _ => Selected::Whole,
         };
+        // What the operator tells caches downstream holds for what is shared here, never for one client's own.
+        let shared =
+            (tier == Tier::Memory || status_field.stored || status_field.collapsed) && own_fields.is_empty();
         headers.extend(own_fields);
         let source = shape(selected, body, len, &mut status, &mut headers, &mut x);
         if let Some(ms) = age_ms {
             headers.insert(header::AGE, HeaderValue::from(ms / 1_000));
         }
         if let Some(route) = &route {
-            tell_client(&x, route, status, tier, &mut headers);
+            tell_client(&x, route, status, tier, shared, &mut headers);
         }
         if wants_cache_status(&x, route.as_ref()) {
             // Members of caches nearer the origin come first (RFC 9211 §2).
@@ -259,13 +265,21 @@ fn multipart(
 
 /// What the client and caches behind it are told: the fields the rule varies by, and the rule's own
 /// Cache-Control.
-fn tell_client(x: &Exchange, route: &Route, status: StatusCode, tier: Tier, headers: &mut HeaderMap) {
+fn tell_client(
+    x: &Exchange,
+    route: &Route,
+    status: StatusCode,
+    tier: Tier,
+    shared: bool,
+    headers: &mut HeaderMap,
+) {
     let Some(rule) = route.rule_in(&x.snapshot) else { return };
     if tier == Tier::Own {
         return;
     }
     add_vary(headers, rule.vary_headers.iter().map(|v| &v.name));
     if let Some(value) = &rule.wishes.client_cache_control
+        && shared
         && (status.is_success() || status == StatusCode::NOT_MODIFIED)
     {
         headers.insert(header::CACHE_CONTROL, value.clone());

@@ -2,9 +2,10 @@
 
 use super::Target;
 use crate::config::{Settings, Watched};
-use crate::pipeline::Route;
+use crate::pipeline::{Route, wishes_for};
 use samovar_cache::{Cache, Scope};
 use samovar_origin::{Change, Watch};
+use samovar_policy::LifetimeWish;
 use samovar_rules::{Rule, Site, TargetId};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ fn watch_glob(watched: &Watched, cache: &Arc<Cache>) -> Option<GlobWatch> {
             Change::Rescan => true,
         });
         if touched {
-            cache.purge(Scope::Tag(&tag), false);
+            cache.purge(Scope::Made { tag: &tag, owner: &tag }, false);
         }
     });
     match Watch::new(&watched.root, sink) {
@@ -122,6 +123,22 @@ impl Snapshot {
         let (site, rule) = (route.site_in(self)?, route.rule_in(self)?);
         let watched = self.globs.iter().any(|g| g.site == site.name && g.rule == rule.id);
         watched.then(|| rule_tag(&site.name, &rule.id))
+    }
+
+    /// What an answer to this request may be made of, where changes end its life: the site's folder, the files
+    /// that the rule names.
+    pub fn owners(&self, route: &Route) -> Vec<Arc<str>> {
+        let mut owners: Vec<Arc<str>> =
+            self.rule_tag(route).map(|tag| Arc::from(&*tag)).into_iter().collect();
+        let by_files = matches!(self.target(route.target).map(|t| &**t), Some(Target::Files(_)));
+        let wishes = wishes_for(self, route, by_files);
+        if wishes.lifetime == LifetimeWish::UntilChanged
+            && let Some(site) = route.site_in(self)
+            && let Some(Target::Files(files)) = self.target(site.fallback).map(|t| &**t)
+        {
+            owners.push(Arc::clone(&files.tag));
+        }
+        owners
     }
 
     /// Closes upstream sockets that were idle too long.

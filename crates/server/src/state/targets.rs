@@ -13,8 +13,8 @@ pub struct FilesTarget {
     pub settings: FilesSettings,
     /// The watch; `None` where none could be set.
     pub watch: Option<Watch>,
-    /// What tags of this folder begin with.
-    pub tag: String,
+    /// What tags of this folder begin with, and what fills made of it are owned by.
+    pub tag: Arc<str>,
 }
 
 impl FilesTarget {
@@ -70,7 +70,12 @@ impl Target {
                 })?;
                 let tag = s.root.to_string_lossy().trim_end_matches('/').to_string();
                 let watch = watch(s, &tag, cache);
-                Ok(Target::Files(Arc::new(FilesTarget { files, settings: s.clone(), watch, tag })))
+                Ok(Target::Files(Arc::new(FilesTarget {
+                    files,
+                    settings: s.clone(),
+                    watch,
+                    tag: tag.into(),
+                })))
             }
             TargetSettings::Http(s) => Ok(Target::Http(HttpUpstream::new(s.clone()))),
             TargetSettings::FastCgi(s) => {
@@ -85,20 +90,23 @@ impl Target {
 fn watch(settings: &FilesSettings, tag: &str, cache: &Arc<Cache>) -> Option<Watch> {
     let cache = Arc::clone(cache);
     let prefix = tag.to_string();
+    let purge = move |tag: String, owner: &str| {
+        cache.purge(Scope::Made { tag: &tag, owner }, false);
+    };
     let sink = Arc::new(move |changes: Vec<Change>| {
         for change in changes {
             match change {
                 Change::Path(rel) => {
                     // The file itself, what was chosen beside it (an index, a listing), and, if it was a folder,
                     // all beneath.
-                    cache.purge(Scope::Tag(&format!("file:{prefix}{rel}")), false);
-                    cache.purge(Scope::Tag(&format!("chosen:{prefix}{}", folder_of(&rel))), false);
-                    cache.purge(Scope::Tag(&format!("chosen:{prefix}{}/", rel.trim_end_matches('/'))), false);
-                    cache.purge(Scope::Tag(&format!("under:{prefix}{}/", rel.trim_end_matches('/'))), false);
+                    purge(format!("file:{prefix}{rel}"), &prefix);
+                    purge(format!("chosen:{prefix}{}", folder_of(&rel)), &prefix);
+                    purge(format!("chosen:{prefix}{}/", rel.trim_end_matches('/')), &prefix);
+                    purge(format!("under:{prefix}{}/", rel.trim_end_matches('/')), &prefix);
                 }
                 // Something was missed: everything made of this folder goes.
                 Change::Rescan => {
-                    cache.purge(Scope::Tag(&format!("root:{prefix}")), false);
+                    purge(format!("root:{prefix}"), &prefix);
                 }
             }
         }
