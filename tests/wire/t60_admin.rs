@@ -193,3 +193,24 @@ fn a_log_that_cannot_be_written_is_said() {
     server.get("/", &[]);
     soon("the complaint", || server.said().contains("cannot be written").then_some(()));
 }
+
+#[test]
+fn every_refusal_of_the_admin_side_is_json() {
+    let folder = Folder::new();
+    let server = Server::start(&[folder.0.to_str().unwrap()]);
+    let admin = server.admin.trim_start_matches("http://").to_string();
+    let json = ("Content-Type", "application/json");
+    for (fields, body, status) in [
+        (&[json][..], &b"{nonsense"[..], 400),
+        (&[json], b"{\"unknown\": 1}", 422),
+        (&[], b"{}", 415),
+        (&[json], b"{}", 400),
+    ] {
+        let mut all = vec![("Host", admin.as_str())];
+        all.extend_from_slice(fields);
+        let answer = Client::connect(&admin).request("POST", "/v1/purge", &all, body);
+        let said: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answer.status, status, "{said}");
+        assert!(said["error"].as_str().is_some_and(|e| !e.is_empty()), "{said}");
+    }
+}

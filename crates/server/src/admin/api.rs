@@ -73,9 +73,20 @@ pub fn router(shared: App, guard: Guard) -> Router {
 
 async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     match guard.check(request.method(), request.headers()) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => as_refusal(next.run(request).await).await,
         Err(why) => Fail(StatusCode::FORBIDDEN, why.to_string()).into_response(),
     }
+}
+
+/// A body or query that axum refused by itself is answered like any other refusal.
+async fn as_refusal(response: Response) -> Response {
+    let media = response.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+    if !response.status().is_client_error() || !media.starts_with("text/plain") {
+        return response;
+    }
+    let status = response.status();
+    let text = axum::body::to_bytes(response.into_body(), 64 * 1024).await.unwrap_or_default();
+    Fail(status, String::from_utf8_lossy(&text).into_owned()).into_response()
 }
 
 /// What runs, since when, and how it fares.
