@@ -211,7 +211,15 @@ fn an_upstreams_answer_is_kept_until_a_listed_file_changes() {
 #[test]
 fn a_304_that_speaks_of_another_answer_is_not_believed() {
     let origin = Origin::new(|asked| match (asked.number, asked.field("if-none-match")) {
-        (0, _) => (200, own(&[("ETag", "\"a\""), ("Cache-Control", "max-age=0")]), b"old".to_vec()),
+        (0, _) => (
+            200,
+            own(&[
+                ("ETag", "\"a\""),
+                ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ("Cache-Control", "max-age=0"),
+            ]),
+            b"old".to_vec(),
+        ),
         (_, Some(_)) => (304, own(&[("ETag", "\"other\"")]), vec![]),
         (_, None) => (200, own(&[("ETag", "\"b\""), ("Cache-Control", "max-age=60")]), b"new".to_vec()),
     });
@@ -219,6 +227,16 @@ fn a_304_that_speaks_of_another_answer_is_not_believed() {
     assert_eq!(server.get("/", &[]).text(), "old");
     let answer = server.get("/", &[]);
     assert_eq!((answer.status, answer.text().as_str()), (200, "new"));
+    // Asked about the tag alone, "not modified" can be an answer to nothing else; the stored tag stays.
+    let compressing = Origin::new(|asked| match asked.field("if-none-match") {
+        None => (200, own(&[("ETag", "\"a-gzip\""), ("Cache-Control", "max-age=0")]), b"page".to_vec()),
+        Some(_) => (304, own(&[("ETag", "\"a\"")]), vec![]),
+    });
+    let server = Server::before(&compressing.url, &[]);
+    server.get("/", &[]);
+    let answer = server.get("/", &[]);
+    assert_eq!((answer.text().as_str(), answer.field("etag")), ("page", Some("\"a-gzip\"")));
+    assert_eq!(compressing.count(), 2, "confirmed, not fetched again");
     let unasked = Origin::new(|_| (304, vec![], vec![]));
     let server = Server::before(&unasked.url, &[]);
     assert_eq!(server.get("/", &[]).status, 502);

@@ -218,6 +218,8 @@ impl Cache {
                         let ticket = (!running).then(|| self.open(shard, ask, hash, true, true));
                         return Step::ServeAndRefresh(entry, decision, ticket);
                     }
+                    // What is running will be newer; what is stored is as good as absent.
+                    Verdict::Refetch => why = decision.reason,
                     Verdict::Revalidate { .. } => {
                         why = decision.reason;
                         revalidate = Some((Arc::clone(entry), decision));
@@ -455,7 +457,8 @@ impl Cache {
 /// Policy's word, and that a softly purged entry is used only after the origin confirmed it.
 fn weigh(ask: &Ask<'_>, entry: &Arc<Entry>) -> ReuseDecision {
     let mut decision = (ask.judge)(entry);
-    if entry.state() == State::Soft && decision.verdict == Verdict::Serve {
+    let unasked = matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh);
+    if entry.state() == State::Soft && unasked {
         decision.verdict = Verdict::Revalidate { stale_if_error: true };
         decision.reason = Lookup::Purged;
     }

@@ -33,6 +33,7 @@ fn fresh() -> Freshness {
         stored_mono_ms: 0,
         stale_while_revalidate_ms: 0,
         stale_if_error_ms: 0,
+        stale_if_unreachable_ms: 0,
         always_revalidate: false,
         must_revalidate: false,
         shared_despite_authorization: false,

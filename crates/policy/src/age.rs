@@ -31,20 +31,70 @@ fn apparent_age_ms(headers: &HeaderMap, at: Exchange) -> u64 {
 }
 
 /// `age_value`, ms. RFC 9111 §5.1 would have a repeated field read by its first member and a broken one ignored, both
-/// with "should"; an age that cannot be read exactly is taken as unknown here, since it was once too large to
-/// write, or two caches disagree about it. The answer is then stale on arrival.
+/// with "should". An age that cannot be read exactly is taken as unknown here: it was once too large to write, or two
+/// caches disagree about it. The answer is then stale on arrival, which costs a fetch and nothing else.
+///
+/// A list in one line is two things. `0, 7200` is how lines are joined on the way (RFC 9110 §5.3 writes comma and
+/// space), so it is a repeated field. `0,7200` is what one sender wrote, and its first member counts.
 fn age_value_ms(headers: &HeaderMap) -> u64 {
     let mut lines = headers.get_all(header::AGE).iter();
-    match (lines.next(), lines.next()) {
-        (None, _) => 0,
-        (Some(only), None) => {
-            delta_seconds(trim_ows(only.as_bytes())).map_or(UNKNOWN_AGE_MS, |s| s.saturating_mul(1000))
-        }
-        (Some(_), Some(_)) => UNKNOWN_AGE_MS,
-    }
+    let seconds = match (lines.next(), lines.next()) {
+        (None, _) => Some(0),
+        (Some(only), None) => written_by_one(trim_ows(only.as_bytes())),
+        (Some(_), Some(_)) => None,
+    };
+    seconds.map_or(UNKNOWN_AGE_MS, |s| s.saturating_mul(1000))
+}
+
+/// The first of digits separated by bare commas.
+fn written_by_one(line: &[u8]) -> Option<u64> {
+    let mut members = line.split(|byte| *byte == b',').map(delta_seconds);
+    let first = members.next()??;
+    members.all(|member| member.is_some()).then_some(first)
 }
 
 /// Whole seconds of a wall clock.
 pub(crate) fn seconds(wall_ms: u64) -> i64 {
     i64::try_from(wall_ms / 1000).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn ages_in_every_form() {
+        const UNKNOWN: u64 = UNKNOWN_AGE_MS / 1000;
+        for (lines, want_s) in [
+            (&[][..], 0),
+            (&["0"], 0),
+            (&[" 7200 "], 7200),
+            (&["007200"], 7200),
+            (&["2147483648"], UNKNOWN),
+            (&["99999999999999999999999"], UNKNOWN),
+            (&["7200,0"], 7200),
+            (&["0,7200"], 0),
+            (&["0, 7200"], UNKNOWN),
+            (&["0, 0"], UNKNOWN),
+            (&["0,"], UNKNOWN),
+            (&["0,x"], UNKNOWN),
+            (&[""], UNKNOWN),
+            (&["abc"], UNKNOWN),
+            (&["-7200"], UNKNOWN),
+            (&["+7200"], UNKNOWN),
+            (&["7200.0"], UNKNOWN),
+            (&["7200;foo=bar"], UNKNOWN),
+            (&["\"60\""], UNKNOWN),
+            (&["0x10"], UNKNOWN),
+            (&["0", "7200"], UNKNOWN),
+            (&["0", "0"], UNKNOWN),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(header::AGE, HeaderValue::from_static(line));
+            }
+            assert_eq!(age_value_ms(&headers), want_s * 1000, "{lines:?}");
+        }
+    }
 }

@@ -4,11 +4,13 @@
 //! Not here: those of requests (`asked`), what follows from them (`freshness`, `storable`).
 
 use crate::sfv::{self, Value};
+use crate::surrogate;
 use crate::syntax::{Single, delta_seconds, elements, is_token, single, trim_ows, unquote};
 use http::{HeaderMap, HeaderName, header};
 use samovar_reason::Lifetime;
 
-/// The targeted fields we obey, the most specific first (RFC 9213 §2.2), and the source each stands for.
+/// The targeted fields we obey, the most specific first (RFC 9213 §2.2), and the source each stands for. After them
+/// comes `Surrogate-Control`, their forerunner (see `surrogate`).
 const TARGETS: [(HeaderName, Lifetime); 2] = [
     (HeaderName::from_static("samovar-cache-control"), Lifetime::TargetedSamovar),
     (HeaderName::from_static("cdn-cache-control"), Lifetime::TargetedCdn),
@@ -142,6 +144,7 @@ impl Directives {
         TARGETS
             .iter()
             .find_map(|(name, source)| targeted(headers, name, *source))
+            .or_else(|| surrogate::directives(headers))
             .unwrap_or_else(|| Directives::of_cache_control(headers))
     }
 

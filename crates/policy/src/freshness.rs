@@ -46,6 +46,7 @@ impl Given {
         match self.source {
             Lifetime::TargetedSamovar
             | Lifetime::TargetedCdn
+            | Lifetime::TargetedSurrogate
             | Lifetime::SMaxAge
             | Lifetime::MaxAge
             | Lifetime::Expires => self.ms > 0,

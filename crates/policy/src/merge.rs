@@ -41,14 +41,24 @@ pub fn merge_304(stored: &HeaderMap, fresh: &HeaderMap) -> HeaderMap {
 /// True if a 304 speaks of the stored answer (RFC 9111 §4.3.4): a strong tag must be the stored one; a weak tag must
 /// match weakly; without tags, the modification dates must agree if both have one. A 304 with no validator answers
 /// the one question that was asked.
+///
+/// A strong tag other than the stored one is taken as confirmation in one case: the stored tag was all that we asked
+/// with. Then "not modified" cannot be an answer to anything else. Servers that compress on the way do so (they
+/// answer `"x"` where they had sent `"x-gzip"`); asking again each time would undo every revalidation with them. The
+/// stored tag stays (see [`merge_304`]). Beside an If-Modified-Since it may be the date that did not change.
 pub fn confirms(stored: &HeaderMap, fresh: &HeaderMap) -> bool {
     match (single(fresh, &header::ETAG), entity_tag(fresh), entity_tag(stored)) {
         (Single::One(_) | Single::Conflict, None, _) => false,
-        (_, Some(new), old) if !new.weak => old.is_some_and(|old| old.strongly_equals(new)),
+        (_, Some(new), Some(old)) if !new.weak => old.strongly_equals(new) || asked_by_tag_alone(stored),
+        (_, Some(new), None) if !new.weak => false,
         (_, Some(new), Some(old)) => old.weakly_equals(new),
         (_, Some(_), None) | (Single::Absent, None, _) => dates_agree(stored, fresh),
         // A strong tag was judged above.
     }
+}
+
+fn asked_by_tag_alone(stored: &HeaderMap) -> bool {
+    matches!(conditional_fields(stored).as_slice(), [(name, _)] if *name == header::IF_NONE_MATCH)
 }
 
 fn dates_agree(stored: &HeaderMap, fresh: &HeaderMap) -> bool {
@@ -137,8 +147,13 @@ mod tests {
     fn which_304_speaks_of_the_stored_answer() {
         for (stored, fresh, want) in [
             (vec![("etag", "\"a\"")], vec![("etag", "\"a\"")], true),
-            (vec![("etag", "\"a\"")], vec![("etag", "\"b\"")], false),
-            (vec![("etag", "W/\"a\"")], vec![("etag", "\"a\"")], false),
+            (vec![("etag", "\"a\"")], vec![("etag", "\"b\"")], true),
+            (vec![("etag", "\"a\""), ("last-modified", LM)], vec![("etag", "\"b\"")], false),
+            (vec![("etag", "\"a\""), ("last-modified", "broken")], vec![("etag", "\"b\"")], true),
+            (vec![("etag", "W/\"a\"")], vec![("etag", "\"a\"")], true),
+            (vec![("etag", "W/\"a\""), ("last-modified", LM)], vec![("etag", "\"a\"")], false),
+            (vec![("etag", "broken")], vec![("etag", "\"a\"")], false),
+            (vec![], vec![("etag", "\"a\"")], false),
             (vec![("etag", "W/\"a\"")], vec![("etag", "W/\"a\"")], true),
             (vec![("etag", "\"a\"")], vec![("etag", "W/\"a\"")], true),
             (vec![("etag", "\"a\"")], vec![("etag", "W/\"b\"")], false),

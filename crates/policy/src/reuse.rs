@@ -7,7 +7,7 @@ use crate::asked::Asked;
 use crate::freshness::ttl_ms;
 use crate::types::{Freshness, LifetimeWish, Now, Reload, RequestFacts, ReuseDecision, Verdict, Wishes};
 use http::{Method, header};
-use samovar_reason::Lookup;
+use samovar_reason::{Lookup, Upstream};
 
 /// Whether the cache may be asked at all, from what the request alone says. Cookies and Authorization are not judged
 /// here: whether they matter depends on the stored answer.
@@ -42,7 +42,7 @@ pub fn reuse(f: &Freshness, req: &RequestFacts<'_>, wishes: &Wishes, now: Now) -
         Some(refusal) => refusal,
         None => by_freshness(f, wishes, &asked, age_ms, ttl_ms),
     };
-    let asks_origin = matches!(verdict, Verdict::Revalidate { .. } | Verdict::Pass);
+    let asks_origin = matches!(verdict, Verdict::Revalidate { .. } | Verdict::Refetch | Verdict::Pass);
     let (verdict, reason) = if asked.only_if_cached && asks_origin {
         (Verdict::Pass, Lookup::OnlyIfCached)
     } else {
@@ -107,6 +107,9 @@ fn fresh(f: &Freshness, wishes: &Wishes, asked: &Asked, age_ms: u64, ttl_ms: u64
 
 /// RFC 9111 §4.2.4, RFC 5861: what is stale is served only where that is allowed and nothing forbids it.
 fn stale(f: &Freshness, wishes: &Wishes, asked: &Asked, staleness_ms: u64) -> (Verdict, Lookup) {
+    if wishes.keep_ms.is_some_and(|keep_ms| staleness_ms > keep_ms) {
+        return (Verdict::Refetch, Lookup::PastKeep);
+    }
     if f.must_revalidate {
         return (Verdict::Revalidate { stale_if_error: false }, Lookup::MustRevalidate);
     }
@@ -121,6 +124,48 @@ fn stale(f: &Freshness, wishes: &Wishes, asked: &Asked, staleness_ms: u64) -> (V
         return (Verdict::Serve, Lookup::MaxStale);
     }
     (revalidate(f, staleness_ms), Lookup::Expired)
+}
+
+/// True if the answer about which `decision` was made may be served now that the origin turned out to be out of reach.
+/// A cache that is cut off may serve stale (RFC 9111 §4.2.4), unless that was forbidden; for how long is the operator's
+/// word.
+pub fn may_serve_unreachable(f: &Freshness, decision: &ReuseDecision) -> bool {
+    let asked_for_age = !matches!(decision.reason, Lookup::RuleChanged | Lookup::RequestFreshness);
+    let allowed = !f.must_revalidate && !f.always_revalidate && f.stale_if_unreachable_ms > 0;
+    let staleness_ms = decision.ttl_ms.min(0).unsigned_abs();
+    matches!(decision.verdict, Verdict::Revalidate { .. })
+        && asked_for_age
+        && allowed
+        && staleness_ms <= f.stale_if_unreachable_ms
+}
+
+/// Whether a failed attempt means that the cache is cut off from its origin (RFC 9111 §4.2.4), in the sense that no
+/// answer came at all. An origin that answers nonsense, and a limit of our own, are no such thing.
+pub fn is_unreachable(why: Upstream) -> bool {
+    match why {
+        Upstream::Refused
+        | Upstream::Unreachable
+        | Upstream::Unresolved
+        | Upstream::SocketMissing
+        | Upstream::SocketDenied
+        | Upstream::ConnectTimeout
+        | Upstream::HeadTimeout
+        | Upstream::Reset => true,
+        Upstream::BodyTimeout
+        | Upstream::QueueFull
+        | Upstream::QueueTimeout
+        | Upstream::BadHead
+        | Upstream::BadFraming
+        | Upstream::ShortBody
+        | Upstream::HeadTooLarge
+        | Upstream::ClientGone
+        | Upstream::NotFastCgi
+        | Upstream::Overloaded
+        | Upstream::LoopDetected
+        | Upstream::NoSockets
+        | Upstream::Unsendable
+        | Upstream::LengthRequired => false,
+    }
 }
 
 /// Asks the origin; RFC 5861 §4 says for how long the stored answer may stand in for a failing one.

@@ -50,9 +50,12 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         | Lookup::StaleWhileRevalidate
         | Lookup::MaxStale
         | Lookup::OnlyIfCached => None,
-        Lookup::Revalidated | Lookup::StaleIfError | Lookup::Expired | Lookup::MustRevalidate => {
-            Some("stale")
-        }
+        Lookup::Revalidated
+        | Lookup::StaleIfError
+        | Lookup::StaleUnreachable
+        | Lookup::Expired
+        | Lookup::PastKeep
+        | Lookup::MustRevalidate => Some("stale"),
         Lookup::Joined
         | Lookup::KnownNotStorable
         | Lookup::RuleChanged

@@ -190,6 +190,7 @@ impl Case<'_> {
 
     fn freshness(&self) -> Freshness {
         let (stale_while_revalidate_ms, stale_if_error_ms) = self.stale_allowances();
+        let may_be_stale = !self.must_revalidate() && !self.asks_always();
         Freshness {
             lifetime_ms: self.given.ms,
             source: self.given.source,
@@ -197,7 +198,8 @@ impl Case<'_> {
             stored_mono_ms: self.answer.at.answered.mono_ms,
             stale_while_revalidate_ms,
             stale_if_error_ms,
-            always_revalidate: self.no_cache() && !self.wishes.overrides.no_cache,
+            stale_if_unreachable_ms: if may_be_stale { self.wishes.stale_if_unreachable_ms } else { 0 },
+            always_revalidate: self.asks_always(),
             must_revalidate: self.must_revalidate(),
             shared_despite_authorization: shared_despite_authorization(self.answer.directives),
             explicit: self.given.is_explicit(),
@@ -208,7 +210,7 @@ impl Case<'_> {
     /// RFC 5861 §3 and §4: the origin's word, else the operator's; none where staleness is forbidden (RFC 9111
     /// §4.2.4). The operator's refresh allowance needs a lifetime that can end.
     fn stale_allowances(&self) -> (u64, u64) {
-        if self.must_revalidate() || (self.no_cache() && !self.wishes.overrides.no_cache) {
+        if self.must_revalidate() || self.asks_always() {
             return (0, 0);
         }
         let directives = self.answer.directives;
@@ -236,6 +238,11 @@ impl Case<'_> {
             .max(directives.stale_if_error.ms().unwrap_or(0));
         let staleness_ms = self.answer.initial_age_ms.saturating_sub(self.given.ms);
         said > staleness_ms && !self.must_revalidate()
+    }
+
+    /// RFC 9111 §5.2.2.4.
+    fn asks_always(&self) -> bool {
+        self.no_cache() && !self.wishes.overrides.no_cache
     }
 
     fn no_cache(&self) -> bool {

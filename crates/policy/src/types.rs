@@ -92,6 +92,10 @@ pub struct Wishes {
     pub stale_while_revalidate_ms: Option<u64>,
     /// Stale allowance if the origin fails, ms, if the origin gives none.
     pub stale_if_error_ms: Option<u64>,
+    /// Stale allowance if the origin cannot be reached at all, ms; 0 for none.
+    pub stale_if_unreachable_ms: u64,
+    /// How long an answer that went stale is still asked about or used, ms; `None` for as long as it is stored.
+    pub keep_ms: Option<u64>,
     /// Honour the request directives max-age, min-fresh, max-stale (RFC 9111 §5.2.1). `only-if-cached` always holds.
     pub request_directives: bool,
 }
@@ -136,6 +140,8 @@ pub struct Freshness {
     pub stale_while_revalidate_ms: u64,
     /// Stale allowance if the origin fails, ms.
     pub stale_if_error_ms: u64,
+    /// Stale allowance if the origin cannot be reached, ms.
+    pub stale_if_unreachable_ms: u64,
     /// Never reused without asking the origin (`no-cache`).
     pub always_revalidate: bool,
     /// Never reused stale (`must-revalidate`, `proxy-revalidate`, `s-maxage`).
@@ -173,6 +179,8 @@ pub enum Verdict {
         /// May be served if the origin fails.
         stale_if_error: bool,
     },
+    /// It is too old to be asked about: fetch anew, as if nothing were stored.
+    Refetch,
     /// Do not use it for this request; the request passes.
     Pass,
 }

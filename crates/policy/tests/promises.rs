@@ -86,6 +86,7 @@ fn wish() -> impl Strategy<Value = Wishes> {
             reload,
             stale_while_revalidate_ms: swr,
             stale_if_error_ms: sie,
+            stale_if_unreachable_ms: 0,
             request_directives,
             ..wishes()
         })

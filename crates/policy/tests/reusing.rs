@@ -19,6 +19,7 @@ fn stored() -> Freshness {
         stored_mono_ms: MONO_MS,
         stale_while_revalidate_ms: 5_000,
         stale_if_error_ms: 20_000,
+        stale_if_unreachable_ms: 0,
         always_revalidate: false,
         must_revalidate: false,
         shared_despite_authorization: false,

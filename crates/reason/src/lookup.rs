@@ -45,6 +45,8 @@ reasons! {
         FillDied = "fill-died", "the fetch this request had joined failed", "";
         WaitedTooLong = "waited-too-long", "the fetch this request had joined did not produce a head in time", "";
         RequestFreshness = "request-freshness", "the client wants it fresher than the stored answer is, and the rule honours that", "";
+        StaleUnreachable = "stale-unreachable", "the origin cannot be reached and a stale answer was allowed", "";
+        PastKeep = "past-keep", "the stored answer has been stale for longer than `keep`, so it is fetched anew", "a longer `keep`";
         MaxStale = "max-stale", "a stale answer was sent, as the client accepts one", "";
     }
 }

@@ -47,6 +47,7 @@ reasons! {
         UntilChanged = "until-changed", "until the file changes", "";
         TargetedSamovar = "samovar-cache-control", "Samovar-Cache-Control (RFC 9213)", "";
         TargetedCdn = "cdn-cache-control", "CDN-Cache-Control (RFC 9213)", "";
+        TargetedSurrogate = "surrogate-control", "Surrogate-Control (Edge Architecture)", "";
         SMaxAge = "s-maxage", "the origin's s-maxage", "";
         MaxAge = "max-age", "the origin's max-age", "";
         Expires = "expires", "the origin's Expires", "";

@@ -6,6 +6,7 @@
 
 use crate::cookies;
 use crate::quality::{best_encoding, best_language};
+use crate::same::same_meaning;
 use crate::types::{Normalise, Rule};
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -19,6 +20,14 @@ pub(crate) const SECRET_FIELDS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, PROXY_
 /// always compared exactly.
 pub fn normalise_value(how: &Normalise, name: &HeaderName, headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::from_bytes(&normal_bytes(how, name, headers)?).ok()
+}
+
+/// The value of a field that no rule names: values that mean the same are written alike (see `same`), credentials and
+/// cookies stay exact.
+pub fn normalise_by_meaning(name: &HeaderName, headers: &HeaderMap) -> Option<HeaderValue> {
+    let value = combined(name, headers)?;
+    let value = if SECRET_FIELDS.contains(name) { value.into_owned() } else { same_meaning(name, &value) };
+    HeaderValue::from_bytes(&value).ok()
 }
 
 /// See [`normalise_value`].
@@ -73,12 +82,12 @@ pub fn normalise_for_origin(rule: &Rule, headers: &mut HeaderMap) {
 
 impl Rule {
     /// How the fields that an answer's `Vary` names are compared: as the rule says for those it names, `Cookie`
-    /// without the cookies that do not matter, all others exactly.
+    /// without the cookies that do not matter, all others by what they mean.
     pub fn normaliser(&self) -> impl Fn(&HeaderName, &HeaderMap) -> Option<HeaderValue> + '_ {
         |name, headers| match self.vary_headers.iter().find(|vary| vary.name == *name) {
             Some(vary) => normalise_value(&vary.normalise, name, headers),
             None if *name == COOKIE => cookies::that_matter(self, headers),
-            None => normalise_value(&Normalise::Exact, name, headers),
+            None => normalise_by_meaning(name, headers),
         }
     }
 }

@@ -40,6 +40,9 @@ impl Question {
         // The engine answers it when the body is read; towards the origin it would only add a round trip.
         headers.remove(header::EXPECT);
         headers.remove("proxy");
+        // Ours alone: a client that claimed capabilities would be answered, through the cache, for everyone.
+        headers
+            .insert(samovar_policy::CAPABILITY_FIELD, HeaderValue::from_static(samovar_policy::CAPABILITY));
         Question {
             core: x.core.index,
             snapshot: Arc::clone(&x.snapshot),

@@ -107,7 +107,7 @@ pub async fn fetch(
             }
             Decided::Stale(entry) => {
                 let mut decision = base.map_or(STALE, |(_, d)| d);
-                decision.reason = Lookup::StaleIfError;
+                decision.reason = stale_reason(&decision);
                 x.note(Fact::Lookup(decision.reason, Some(decision.age_ms as i64), Some(decision.ttl_ms)));
                 serve(x, route, entry, &decision)
             }
@@ -117,6 +117,14 @@ pub async fn fetch(
                 Problem::of_fill(&failure).into_ready(x, Some(route))
             }
         },
+    }
+}
+
+/// Why a stale answer is sent, once the origin has failed.
+pub(super) fn stale_reason(decision: &ReuseDecision) -> Lookup {
+    match decision.verdict {
+        Verdict::Revalidate { stale_if_error: false } => Lookup::StaleUnreachable,
+        _ => Lookup::StaleIfError,
     }
 }
 
@@ -170,7 +178,7 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
 
 /// The origin gave no answer: a stale entry if one may be used, the failure for everyone else.
 fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>, problem: Box<Problem>) {
-    if let Some(base) = usable_stale(job) {
+    if let Some(base) = usable_stale(job).or_else(|| usable_cut_off(job, problem.failure.reason)) {
         ticket.stale(base);
         let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Bypassed };
         let _gone = tell.send(Told { facts: vec![problem.fact], outcome });
@@ -187,6 +195,14 @@ fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>, problem: B
 fn usable_stale(job: &Job) -> Option<Arc<Entry>> {
     let (base, decision) = job.base.as_ref()?;
     let allowed = matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true });
+    (allowed && base.state() != State::Dead).then(|| Arc::clone(base))
+}
+
+/// RFC 9111 §4.2.4: a cache that is cut off from the origin may serve stale.
+fn usable_cut_off(job: &Job, why: Upstream) -> Option<Arc<Entry>> {
+    let (base, decision) = job.base.as_ref()?;
+    let allowed = samovar_policy::is_unreachable(why)
+        && samovar_policy::may_serve_unreachable(&base.head.freshness, decision);
     (allowed && base.state() != State::Dead).then(|| Arc::clone(base))
 }
 
@@ -411,7 +427,7 @@ fn vary_of(job: &Job, answer: &HeaderMap) -> VaryValues {
     let rule = job.question.route.rule_in(&job.question.snapshot);
     let normalise = |name: &HeaderName, headers: &HeaderMap| match rule {
         Some(rule) => rule.normaliser()(name, headers),
-        None => samovar_policy::combined(name, headers),
+        None => samovar_rules::normalise_by_meaning(name, headers),
     };
     samovar_policy::vary_values(&names, &job.question.headers, &normalise)
 }

@@ -144,7 +144,7 @@ pub(crate) fn with_ask<T>(
     let normalise = |name: &http::HeaderName, headers: &HeaderMap| -> Option<HeaderValue> {
         match rule {
             Some(rule) => rule.normaliser()(name, headers),
-            None => samovar_policy::combined(name, headers),
+            None => samovar_rules::normalise_by_meaning(name, headers),
         }
     };
     let matches = |values: &VaryValues| samovar_policy::vary_matches(values, facts.headers, &normalise);
@@ -234,6 +234,7 @@ type AskAgain = (Box<Exchange>, Route, bool);
 
 /// What a fill came to, for one that joined it. `Err` to ask again: it varies otherwise, or goes alone.
 fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result<Ready, Box<AskAgain>> {
+    let failed = matches!(decided, Decided::Stale(_));
     match decided {
         Decided::Stream(entry) => {
             let snapshot = Arc::clone(&x.snapshot);
@@ -263,14 +264,17 @@ fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result
             let (fits, mut decision) = with_ask(&snapshot, &route, &facts, &wishes, x.at, false, |ask| {
                 ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
             });
-            let stale_allowed = matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true });
+            let stale_allowed = failed
+                && (matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true })
+                    || samovar_policy::may_serve_unreachable(&entry.head.freshness, &decision));
             if !fits
                 || !(matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh) || stale_allowed)
             {
                 return Err(Box::new((x, route, true)));
             }
             // Whoever waited gets what the fill came to, though time went by meanwhile.
-            decision.reason = if decision.ttl_ms >= 0 { Lookup::Joined } else { Lookup::StaleIfError };
+            decision.reason =
+                if decision.ttl_ms >= 0 { Lookup::Joined } else { fill::stale_reason(&decision) };
             note_lookup(&mut x, &decision);
             Ok(serve(x, route, entry, &decision))
         }
@@ -332,7 +336,7 @@ pub(super) fn serve(
 ) -> Ready {
     let reason = decision.reason;
     let word = match reason {
-        Lookup::StaleWhileRevalidate | Lookup::StaleIfError => "stale",
+        Lookup::StaleWhileRevalidate | Lookup::StaleIfError | Lookup::StaleUnreachable => "stale",
         Lookup::Revalidated => "revalidated",
         Lookup::Joined => "joined",
         _ => "hit",

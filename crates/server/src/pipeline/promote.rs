@@ -83,6 +83,7 @@ fn grant(
     let site = route.site_in(snapshot).ok_or(Hot::NotStored)?;
     let vary = VaryValue::of(names(x, snapshot, rule, entry).iter(), &x.headers).ok_or(Hot::TooManyFields)?;
     let mut headers: HeaderMap = entry.head.headers.clone();
+    samovar_policy::strip_surrogate_control(&mut headers);
     add_vary(&mut headers, rule.vary_headers.iter().map(|v| &v.name));
     if let Some(value) = &rule.wishes.client_cache_control {
         headers.insert(header::CACHE_CONTROL, value.clone());

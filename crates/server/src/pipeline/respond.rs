@@ -89,6 +89,7 @@ impl Ready {
         if let Some(ms) = age_ms {
             headers.insert(header::AGE, HeaderValue::from(ms / 1_000));
         }
+        samovar_policy::strip_surrogate_control(&mut headers);
         if let Some(route) = &route {
             tell_client(&x, route, status, tier, shared, &mut headers);
         }

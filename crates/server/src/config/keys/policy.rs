@@ -92,6 +92,20 @@ pub(crate) static POLICY: &[Key] = &[
     )
     .absent("none"),
     Key::new(
+        "stale_if_unreachable",
+        Kind::Duration(0),
+        "How long an old answer may be sent when the origin cannot be reached at all (RFC 9111 §4.2.4); `\"0s\"` for not at all. `must-revalidate`, `proxy-revalidate`, `s-maxage` and `no-cache` forbid it.",
+        "\"1d\"",
+    )
+    .or("\"10m\""),
+    Key::new(
+        "keep",
+        Kind::Duration(0),
+        "How long an answer that went stale may still be confirmed by the origin or used in its place; after that it is fetched anew.",
+        "\"1d\"",
+    )
+    .absent("as long as it is stored"),
+    Key::new(
         "vary_headers",
         Kind::Many(&Kind::Either(&[Kind::Text(Format::FieldName), Kind::Table(&VARY_HEADER)])),
         "Request fields whose values get answers of their own.",

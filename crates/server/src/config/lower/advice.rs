@@ -42,7 +42,7 @@ const WIDE_FIELDS: [(&str, Code, &str, &str); 4] = [
 ];
 
 /// Keys that change nothing where nothing is stored.
-const STORING: [&str; 12] = [
+const STORING: [&str; 14] = [
     "max_lifetime",
     "min_bytes",
     "max_bytes",
@@ -50,6 +50,8 @@ const STORING: [&str; 12] = [
     "only_status",
     "stale_while_revalidate",
     "stale_if_error",
+    "stale_if_unreachable",
+    "keep",
     "vary_headers",
     "vary_query",
     "vary_cookies",

@@ -198,6 +198,8 @@ fn wishes(scope: &Scope<'_>, lifetime: LifetimeWish) -> Wishes {
         },
         stale_while_revalidate_ms: scope.amount("stale_while_revalidate"),
         stale_if_error_ms: scope.amount("stale_if_error"),
+        stale_if_unreachable_ms: scope.amount("stale_if_unreachable").unwrap_or(0),
+        keep_ms: scope.amount("keep"),
         request_directives: scope.bool("request_directives"),
     }
 }
