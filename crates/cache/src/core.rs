@@ -384,6 +384,20 @@ impl Cache {
         receipt
     }
 
+    /// The tags of all that is stored for a URL.
+    pub fn tags_of(&self, url: &str) -> Vec<Box<str>> {
+        let mut tags: Vec<Box<str>> =
+            lock(&self.index).with_url(url).iter().flat_map(|entry| entry.head.tags.clone()).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        tags
+    }
+
+    /// Marks one entry as a soft purge would: something was learnt that speaks against it.
+    pub fn doubt(&self, entry: &Entry) {
+        entry.mark(State::Soft);
+    }
+
     /// Takes a marked entry out of its shard and the index.
     fn take_out(&self, entry: &Arc<Entry>) -> bool {
         let (_, shard) = self.shard_of(&entry.key);

@@ -28,6 +28,17 @@ pub fn invalidated(base: &Uri, headers: &HeaderMap) -> Vec<String> {
     urls
 }
 
+/// True if the answer to a POST of `base` may answer later GETs of it (RFC 9110 §9.3.3): a 200 that names the target
+/// itself as what it holds. That its freshness must be explicit is judged where it is stored.
+pub fn post_answers_get(method: &Method, status: StatusCode, base: &Uri, headers: &HeaderMap) -> bool {
+    let Single::One(named) = single(headers, &header::CONTENT_LOCATION) else { return false };
+    let named = std::str::from_utf8(named).ok().and_then(|reference| resolve(base, reference));
+    method == Method::POST
+        && status == StatusCode::OK
+        && named.is_some()
+        && named == base.path_and_query().and_then(|own| resolve(base, own.as_str()))
+}
+
 /// An absolute URL of the same origin, without fragment; `None` if it is another origin's or no URL.
 fn resolve(base: &Uri, reference: &str) -> Option<String> {
     let reference = reference.split('#').next().unwrap_or_default();
@@ -158,6 +169,31 @@ mod tests {
                 want,
                 "{method} {status}"
             );
+        }
+    }
+
+    #[test]
+    fn a_post_answers_get_only_for_its_own_url() {
+        for (method, status, reference, want) in [
+            ("POST", 200, "/a/b?q=1", true),
+            ("POST", 200, "", true),
+            ("POST", 200, "?q=1", true),
+            ("POST", 200, "b?q=1", true),
+            ("POST", 200, "http://H.example:80/a/b?q=1", false), // not spelt as the target: not relied on
+            ("POST", 200, "http://h.example/a/b?q=1", true),
+            ("POST", 200, "https://h.example/a/b?q=1", false),
+            ("POST", 200, "http://other.example/a/b?q=1", false),
+            ("POST", 200, "/a/b", false),
+            ("POST", 201, "/a/b?q=1", false),
+            ("PUT", 200, "/a/b?q=1", false),
+        ] {
+            let base: Uri = "http://h.example/a/b?q=1".parse().unwrap();
+            let mut map = HeaderMap::new();
+            map.append(header::CONTENT_LOCATION, HeaderValue::from_str(reference).unwrap());
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(post_answers_get(&method, status, &base, &map), want, "{method} {status} {reference}");
+            assert!(!post_answers_get(&method, status, &base, &HeaderMap::new()));
         }
     }
 

@@ -4,7 +4,7 @@
 //! `storable` like a new answer; `stored_fields` of it is kept. Not here: that order (`server::pipeline`).
 
 use crate::hop::strip_hop_by_hop;
-use crate::syntax::{Single, single};
+use crate::syntax::{Single, saturating_digits, single, trim_ows};
 use crate::validator::{EntityTag, entity_tag};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -55,6 +55,42 @@ pub fn confirms(stored: &HeaderMap, fresh: &HeaderMap) -> bool {
         (_, Some(_), None) | (Single::Absent, None, _) => dates_agree(stored, fresh),
         // A strong tag was judged above.
     }
+}
+
+/// What the answer to a HEAD says of a stored answer to GET (RFC 9111 §4.3.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadSays {
+    /// It still holds: its freshness begins anew.
+    Same,
+    /// It does not hold any more: stale from now on.
+    Changed,
+    /// Neither. RFC 9111 would renew an answer about which the HEAD holds no validator, too; then whoever asks HEAD
+    /// every minute would keep a page for ever that nobody compared with anything.
+    Nothing,
+}
+
+/// Compares validators and length of a HEAD's 200 with those stored, for an answer of `stored_bytes`.
+pub fn head_says(stored: &HeaderMap, head: &HeaderMap, stored_bytes: Option<u64>) -> HeadSays {
+    let length = single(head, &header::CONTENT_LENGTH);
+    let other_length = match (length, stored_bytes) {
+        (Single::Conflict, _) => true,
+        (Single::One(text), Some(bytes)) => saturating_digits(trim_ows(text)) != Some(bytes),
+        (Single::Absent, _) | (_, None) => false,
+    };
+    let tag = match (single(head, &header::ETAG), entity_tag(head), entity_tag(stored)) {
+        (Single::Absent, ..) => None,
+        (_, Some(new), Some(old)) => Some(old.weakly_equals(new)),
+        _ => Some(false),
+    };
+    let modified = match (single(head, &header::LAST_MODIFIED), single(stored, &header::LAST_MODIFIED)) {
+        (Single::Absent, _) => None,
+        (Single::One(new), Single::One(old)) => Some(new == old),
+        _ => Some(false),
+    };
+    if other_length || tag == Some(false) || modified == Some(false) {
+        return HeadSays::Changed;
+    }
+    if tag == Some(true) || modified == Some(true) { HeadSays::Same } else { HeadSays::Nothing }
 }
 
 fn asked_by_tag_alone(stored: &HeaderMap) -> bool {
@@ -168,6 +204,32 @@ mod tests {
         ] {
             assert_eq!(confirms(&heads(&stored), &heads(&fresh)), want, "{stored:?} {fresh:?}");
         }
+    }
+
+    #[test]
+    fn what_a_head_says() {
+        use HeadSays::{Changed, Nothing, Same};
+        let stored = [("etag", "\"a\""), ("last-modified", LM)];
+        for (stored, head, want) in [
+            (&stored[..], vec![], Nothing),
+            (&stored, vec![("content-length", "5")], Nothing),
+            (&stored, vec![("content-length", "6")], Changed),
+            (&stored, vec![("content-length", "x")], Changed),
+            (&stored, vec![("content-length", "5"), ("content-length", "6")], Changed),
+            (&stored, vec![("etag", "\"a\"")], Same),
+            (&stored, vec![("etag", "W/\"a\"")], Same),
+            (&stored, vec![("etag", "\"b\"")], Changed),
+            (&stored, vec![("etag", "broken")], Changed),
+            (&stored, vec![("last-modified", LM)], Same),
+            (&stored, vec![("last-modified", LM2)], Changed),
+            (&stored, vec![("etag", "\"a\""), ("last-modified", LM2)], Changed),
+            (&stored, vec![("etag", "\"a\""), ("content-length", "6")], Changed),
+            (&[], vec![("etag", "\"a\"")], Changed),
+            (&[], vec![("content-length", "5")], Nothing),
+        ] {
+            assert_eq!(head_says(&heads(stored), &heads(&head), Some(5)), want, "{stored:?} {head:?}");
+        }
+        assert_eq!(head_says(&heads(&[]), &heads(&[("content-length", "5")]), None), Nothing);
     }
 
     #[test]

@@ -36,6 +36,26 @@ pub(crate) fn dictionary(text: &[u8]) -> Option<Vec<(String, Value)>> {
     Some(members)
 }
 
+/// A list of strings, parameters dropped (RFC 8941 §4.2.1). `None` if it is malformed or holds anything else.
+pub(crate) fn strings(text: &[u8]) -> Option<Vec<String>> {
+    let mut input = Input { rest: text };
+    let mut all = Vec::new();
+    input.spaces();
+    while input.peek().is_some() {
+        let Value::String(text) = item_or_inner_list(&mut input)? else { return None };
+        parameters(&mut input)?;
+        all.push(text);
+        input.blanks();
+        if input.peek().is_none() {
+            break;
+        }
+        input.byte(b',')?;
+        input.blanks();
+        input.peek()?; // a trailing comma is an error
+    }
+    Some(all)
+}
+
 fn member(input: &mut Input<'_>) -> Option<(String, Value)> {
     let key = key(input)?;
     let value = if input.peek() == Some(b'=') {

@@ -5,7 +5,7 @@
 use crate::directives::named_fields;
 use crate::hop::strip_hop_by_hop;
 use crate::types::Wishes;
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Never kept: cookies for one client; `Age`, which is in the initial age; what proves a client to a proxy, or a proxy
 /// to a client (RFC 9111 §3.1).
@@ -29,10 +29,22 @@ pub fn stored_fields(headers: &HeaderMap, wishes: &Wishes) -> HeaderMap {
     kept
 }
 
+/// The fields of an answer that are not kept and belong to whoever it was made for: cookies, and what `private="…"` and
+/// `no-cache="…"` name. Those who joined the fetch do not get them.
+pub fn fields_of_one(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    let mut names = named_fields(headers);
+    names.extend([header::SET_COOKIE, HeaderName::from_static("set-cookie2")]);
+    names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    names.dedup();
+    let values = names.into_iter().flat_map(|name| {
+        headers.get_all(&name).iter().map(move |value| (name.clone(), value.clone())).collect::<Vec<_>>()
+    });
+    values.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     #[test]
     fn what_is_kept() {

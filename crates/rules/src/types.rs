@@ -59,6 +59,8 @@ pub struct Rule {
     pub wishes: Wishes,
     /// Request fields in the key.
     pub vary_headers: Vec<VaryHeader>,
+    /// How fields that are not in the key are compared where an answer's own `Vary` names them.
+    pub compare_headers: Vec<VaryHeader>,
     /// Request cookies in the key, by name.
     pub vary_cookies: Vec<String>,
     /// The query in the key.

@@ -69,7 +69,7 @@ fn combined<'a>(name: &HeaderName, headers: &'a HeaderMap) -> Option<Cow<'a, [u8
 /// is answered from. Other fields go as they came, even if the key does not mind their case: a cookie in lower case
 /// would be another session's.
 pub fn normalise_for_origin(rule: &Rule, headers: &mut HeaderMap) {
-    for vary in &rule.vary_headers {
+    for vary in rule.vary_headers.iter().chain(&rule.compare_headers) {
         let negotiated = matches!(vary.normalise, Normalise::Languages(_) | Normalise::Encodings(_));
         if !negotiated || SECRET_FIELDS.contains(&vary.name) {
             continue;
@@ -87,7 +87,10 @@ impl Rule {
         |name, headers| match self.vary_headers.iter().find(|vary| vary.name == *name) {
             Some(vary) => normalise_value(&vary.normalise, name, headers),
             None if *name == COOKIE => cookies::that_matter(self, headers),
-            None => normalise_by_meaning(name, headers),
+            None => match self.compare_headers.iter().find(|field| field.name == *name) {
+                Some(field) => normalise_value(&field.normalise, name, headers),
+                None => normalise_by_meaning(name, headers),
+            },
         }
     }
 }
@@ -175,6 +178,19 @@ mod tests {
                 (&COOKIE, "sid=A")
             ])
         );
+    }
+
+    #[test]
+    fn fields_compared_are_settled_for_the_origin_too() {
+        let languages = Normalise::Languages(vec!["de".into(), "fr".into()]);
+        let compared = |name| VaryHeader { name, normalise: languages.clone() };
+        let rule =
+            Rule { compare_headers: vec![compared(ACCEPT_LANGUAGE), compared(COOKIE)], ..Rule::default() };
+        let mut headers = map(&[(&ACCEPT_LANGUAGE, "en, de"), (&COOKIE, "sid=A")]);
+        assert_eq!(text(rule.normaliser()(&ACCEPT_LANGUAGE, &headers)).as_deref(), Some("de"));
+        assert_eq!(text(rule.normaliser()(&COOKIE, &headers)).as_deref(), Some("sid=A"));
+        normalise_for_origin(&rule, &mut headers);
+        assert_eq!(headers, map(&[(&ACCEPT_LANGUAGE, "de"), (&COOKIE, "sid=A")]));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::state::{Shared, Snapshot};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
-use samovar_cache::{Decided, Entry, EntryHead, FillFailure, Sink, State, Ticket};
+use samovar_cache::{Decided, Entry, EntryHead, FillFailure, Joined, Sink, State, Ticket};
 use samovar_origin::{Answer, AnswerBody};
 use samovar_policy::{
     CacheStatus, Exchange as Times, RequestFacts, ReuseDecision, VaryFields, VaryValues, Verdict, Wishes,
@@ -31,24 +31,34 @@ const NOT_STORABLE_MS: u64 = 10_000;
 const WORTH_FETCHING_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What a fill needs to outlive its request.
-struct Job {
+pub(super) struct Job {
     shared: Arc<Shared>,
     question: Question,
     any_cookies: bool,
     base: Option<(Arc<Entry>, ReuseDecision)>,
     late: Rc<RefCell<Vec<Fact>>>,
+    /// Stored only on the origin's own explicit word for how long it is fresh.
+    explicit_only: bool,
 }
 
 /// What the request that began a fill is told when the head has decided.
-struct Told {
-    facts: Vec<Fact>,
+pub(super) struct Told {
+    pub(super) facts: Vec<Fact>,
     outcome: Outcome,
+}
+
+impl Job {
+    /// Keeps only what the origin itself gives a lifetime (RFC 9110 §9.3.3).
+    pub(super) fn explicit_only(mut self) -> Job {
+        self.explicit_only = true;
+        self
+    }
 }
 
 enum Outcome {
     /// Look at the fill: it streams, was confirmed, or may be served stale.
     Shared {
-        /// `Set-Cookie` of the answer, which is not stored.
+        /// Fields of the answer that are not stored and belong to this request alone.
         own_fields: Vec<(HeaderName, HeaderValue)>,
         store: Store,
     },
@@ -62,7 +72,7 @@ enum Outcome {
 
 /// Fetches for a request, and for all who join.
 pub async fn fetch(
-    mut x: Box<Exchange>,
+    x: Box<Exchange>,
     route: Route,
     ticket: Ticket,
     why: Lookup,
@@ -73,10 +83,26 @@ pub async fn fetch(
     let job = job(&x, &route, base.clone());
     tokio::task::spawn_local(run(job, ticket, tell));
     let Ok(told) = told.await else {
-        // The fill's task was stopped with the server.
-        let failure = FillFailure { reason: Upstream::Reset, detail: "the server is stopping".into() };
-        return Problem::of_fill(&failure).into_ready(x, Some(route));
+        return stopping(x, route);
     };
+    ready(x, route, joined, told, why, base).await
+}
+
+/// The fill's task was stopped with the server.
+pub(super) fn stopping(x: Box<Exchange>, route: Route) -> Ready {
+    let failure = FillFailure { reason: Upstream::Reset, detail: "the server is stopping".into() };
+    Problem::of_fill(&failure).into_ready(x, Some(route))
+}
+
+/// The answer for the request that began a fill, once the head has decided.
+pub(super) async fn ready(
+    mut x: Box<Exchange>,
+    route: Route,
+    joined: Joined,
+    told: Told,
+    why: Lookup,
+    base: Option<(Arc<Entry>, ReuseDecision)>,
+) -> Ready {
     x.facts.extend(told.facts);
     match told.outcome {
         Outcome::Failed(problem) => problem.into_ready(x, Some(route)),
@@ -142,13 +168,14 @@ pub fn refresh_beside(x: &Exchange, route: &Route, ticket: Ticket, entry: Arc<En
     tokio::task::spawn_local(run(job, ticket, tell));
 }
 
-fn job(x: &Exchange, route: &Route, base: Option<(Arc<Entry>, ReuseDecision)>) -> Job {
+pub(super) fn job(x: &Exchange, route: &Route, base: Option<(Arc<Entry>, ReuseDecision)>) -> Job {
     Job {
         shared: Arc::clone(&x.core.shared),
         any_cookies: x.headers.contains_key(header::COOKIE),
         question: Question::of(x, route).whole(),
         base,
         late: Rc::clone(&x.late),
+        explicit_only: false,
     }
 }
 
@@ -216,7 +243,13 @@ fn speaks_of_another(got: &Got, job: &Job) -> bool {
     got.answer.status == StatusCode::NOT_MODIFIED && job.base.is_some() && !confirms(got, job)
 }
 
-async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Got, times: Times) {
+pub(super) async fn on_head(
+    job: Job,
+    ticket: Ticket,
+    tell: oneshot::Sender<Told>,
+    mut got: Got,
+    times: Times,
+) {
     let mut facts = vec![pass::attempt_fact(&got)];
     if let Some((base, _)) = &job.base {
         let confirmed = got.answer.status == StatusCode::NOT_MODIFIED || same_file(base, &got);
@@ -259,7 +292,7 @@ async fn on_head(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got:
         rule: mark(&job),
         epoch: snapshot.epoch,
     };
-    let own_fields = set_cookies(&got.answer.headers);
+    let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
     let max_bytes = wishes.max_bytes;
     let min_bytes = wishes.min_bytes;
     let sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
@@ -325,6 +358,9 @@ fn judge(
     let facts = request_facts(job);
     let decision = samovar_policy::storable(&facts, answer.status, &answer.headers, wishes, times, announced);
     let too_large = announced.is_some_and(|b| b > job.shared.cache.body_max_bytes());
+    if job.explicit_only && decision.freshness.is_some_and(|f| !f.explicit) {
+        return refused(Store::MethodNotStored);
+    }
     if decision.freshness.is_some() && too_large {
         return refused(Store::BudgetTooSmall);
     }
@@ -363,7 +399,7 @@ fn same_file(base: &Entry, got: &Got) -> bool {
         && tag == base.head.headers.get(header::ETAG)
 }
 
-fn on_confirmed(
+pub(super) fn on_confirmed(
     job: &Job,
     ticket: Ticket,
     tell: oneshot::Sender<Told>,
@@ -407,9 +443,20 @@ fn on_confirmed(
     let _gone = tell.send(Told { facts, outcome });
 }
 
+/// What the tags of groups begin with.
+pub(super) const GROUP: &str = "group:";
+
+/// A group of answers as a tag; groups hold within one URI origin (RFC 9875 §2.1), which a key begins with.
+pub(super) fn group_tag(key: &str, name: &str) -> Box<str> {
+    let origin = key.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+    format!("{GROUP}{origin} {name}").into()
+}
+
 /// The origin's own tags; and where a change ends the answer's life, those of what it was made of.
 fn tags(got: &mut Got, source: Lifetime, snapshot: &Snapshot, route: &Route) -> Vec<Box<str>> {
     let mut tags = std::mem::take(&mut got.tags);
+    let groups = samovar_policy::groups(&got.answer.headers);
+    tags.extend(groups.iter().map(|name| group_tag(&route.key, name)));
     if source == Lifetime::UntilChanged {
         tags.append(&mut got.made_of);
     }
@@ -430,10 +477,6 @@ fn vary_of(job: &Job, answer: &HeaderMap) -> VaryValues {
         None => samovar_rules::normalise_by_meaning(name, headers),
     };
     samovar_policy::vary_values(&names, &job.question.headers, &normalise)
-}
-
-fn set_cookies(answer: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
-    answer.get_all(header::SET_COOKIE).iter().map(|v| (header::SET_COOKIE, v.clone())).collect()
 }
 
 /// Takes a body in. `Some` if it could not be stored after all.

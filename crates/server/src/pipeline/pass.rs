@@ -5,10 +5,12 @@ use super::attempt::{self, Got, Question};
 use super::exchange::{Exchange, Route};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
+use super::{fill, learn};
+use crate::clock;
 use http::{StatusCode, Uri};
 use samovar_cache::Scope;
 use samovar_origin::Answer;
-use samovar_policy::CacheStatus;
+use samovar_policy::{CacheStatus, Exchange as Times};
 use samovar_reason::{Explain, Lookup, Store};
 use samovar_trace::{Fact, Tier};
 
@@ -20,17 +22,38 @@ pub async fn pass(
     body_bytes: Option<u64>,
     why: Lookup,
 ) -> Ready {
-    x.note(Fact::Store(Store::Bypassed));
+    let compared = learn::compared(&x, &route);
     let question = Question::of(&x, &route);
+    let requested = clock::now();
     match attempt::attempt(question, body, body_bytes).await {
         Ok(got) => {
+            let times = Times { requested, answered: clock::now() };
             note_attempt(&mut x, &got);
-            invalidate(&x, &route, &got.answer);
+            let target = target(&x, &route);
+            invalidate(&x, &route, &target, &got.answer);
+            let get =
+                target.and_then(|uri| learn::get_route(&x, &uri, got.answer.status, &got.answer.headers));
+            if let Some(get) = get {
+                return learn::keep_for_get(x, route, get, got, times, why).await;
+            }
+            x.note(Fact::Store(Store::Bypassed));
+            if let Some(compared) = compared {
+                learn::by_head(&x, &route, compared, &got, times);
+            }
             let reply = alone(got, "pass", why);
             Ready::new(x, Some(route), reply)
         }
-        Err(problem) => problem.into_ready(x, Some(route)),
+        Err(problem) => {
+            x.note(Fact::Store(Store::Bypassed));
+            problem.into_ready(x, Some(route))
+        }
     }
+}
+
+/// The absolute URL of the request.
+fn target(x: &Exchange, route: &Route) -> Option<Uri> {
+    let query = route.query.as_ref().map(|q| format!("?{q}")).unwrap_or_default();
+    format!("{}://{}{}{query}", x.client.scheme, route.host, route.path).parse().ok()
 }
 
 /// Notes how an attempt went.
@@ -71,26 +94,35 @@ pub fn alone(got: Got, word: &'static str, why: Lookup) -> Reply {
     }
 }
 
-/// RFC 9111 §4.4: a successful unsafe request makes stored answers of its URL, and of those it names, invalid.
-fn invalidate(x: &Exchange, route: &Route, answer: &Answer) {
+/// RFC 9111 §4.4: a successful unsafe request makes stored answers of its URL, and of those it names, invalid; and
+/// those that share a group with them, or are of a group it names (RFC 9875 §2.2.1, §3).
+fn invalidate(x: &Exchange, route: &Route, target: &Option<Uri>, answer: &Answer) {
     if !samovar_policy::invalidates(&x.method, answer.status) {
         return;
     }
-    let query = route.query.as_ref().map(|q| format!("?{q}")).unwrap_or_default();
-    let text = format!("{}://{}{}{query}", x.client.scheme, route.host, route.path);
-    let cache = &x.core.shared.cache;
-    cache.purge(Scope::Url(&key_url(&route.key)), false);
-    // Another rule may make the key of a GET for the same URL.
-    if let Ok(get) = samovar_rules::url_key(&x.snapshot.settings.sites, &text, &x.headers) {
-        cache.purge(Scope::Url(get.key.url()), false);
-    }
-    if let Ok(base) = text.parse::<Uri>() {
-        for url in samovar_policy::invalidated(&base, &answer.headers) {
-            let headers = http::HeaderMap::new();
-            if let Ok(other) = samovar_rules::url_key(&x.snapshot.settings.sites, &url, &headers) {
-                cache.purge(Scope::Url(other.key.url()), false);
-            }
+    let sites = &x.snapshot.settings.sites;
+    let mut urls = vec![key_url(&route.key)];
+    if let Some(base) = target {
+        // Another rule may make the key of a GET for the same URL.
+        let own = samovar_rules::url_key(sites, &base.to_string(), &x.headers);
+        urls.extend(own.map(|get| get.key.url().to_string()));
+        let none = http::HeaderMap::new();
+        for named in samovar_policy::invalidated(base, &answer.headers) {
+            let other = samovar_rules::url_key(sites, &named, &none);
+            urls.extend(other.map(|other| other.key.url().to_string()));
         }
+    }
+    let cache = &x.core.shared.cache;
+    let named = samovar_policy::invalidated_groups(&x.method, answer.status, &answer.headers);
+    let mut tags: Vec<Box<str>> = named.iter().map(|name| fill::group_tag(&route.key, name)).collect();
+    for url in &urls {
+        tags.extend(cache.tags_of(url).into_iter().filter(|tag| tag.starts_with(fill::GROUP)));
+    }
+    for url in &urls {
+        cache.purge(Scope::Url(url), false);
+    }
+    for tag in &tags {
+        cache.purge(Scope::Tag(tag), false);
     }
 }
 

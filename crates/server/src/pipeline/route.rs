@@ -11,7 +11,6 @@ use samovar_reason::{Explain, Route as Why};
 use samovar_rules::{RequestParts, Site};
 use samovar_trace::Fact;
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// The second step.
 pub struct Routed {
@@ -27,10 +26,29 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
     if x.uri.path() == "*" && x.method == Method::OPTIONS {
         return Err(Box::new(Ready::options(x)));
     }
-    let snapshot = Arc::clone(&x.snapshot);
+    match route_as(&x, &x.method) {
+        Ok((route, mut facts)) => {
+            x.facts.append(&mut facts);
+            Ok(Routed { x, route, body, body_bytes })
+        }
+        Err((why, detail)) => {
+            let status = match why {
+                Why::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            x.note(Fact::Site(why, detail.clone()));
+            let page = Page { status, code: why.code(), text: why.text(), mend: why.mend(), detail };
+            Err(Box::new(Ready::page(x, None, page)))
+        }
+    }
+}
+
+/// Where a request goes, and by which key its answer would be stored, had it been made with `method`.
+pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact>), (Why, String)> {
+    let snapshot = &x.snapshot;
     let host = x.asked_host().to_string();
     let parts = RequestParts {
-        method: &x.method,
+        method,
         scheme: x.client.scheme,
         host: &host,
         listener_port: x.conn.port,
@@ -39,18 +57,7 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
         headers: &x.headers,
     };
     let sites = &snapshot.settings.sites;
-    let routed = match samovar_rules::route(sites, &parts) {
-        Ok(routed) => routed,
-        Err((why, detail)) => {
-            let status = match why {
-                Why::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
-                _ => StatusCode::BAD_REQUEST,
-            };
-            x.note(Fact::Site(why, detail.clone()));
-            let page = Page { status, code: why.code(), text: why.text(), mend: why.mend(), detail };
-            return Err(Box::new(Ready::page(x, None, page)));
-        }
-    };
+    let routed = samovar_rules::route(sites, &parts)?;
     // The position of a reference in the list it points into.
     let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
     let rule = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
@@ -63,8 +70,7 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
         ),
         Fact::Key(routed.key.as_str().to_string()),
     ];
-    let relevant_cookies =
-        routed.relevant_cookies && !is_of_files_alone(&snapshot, routed.site, &routed.path);
+    let relevant_cookies = routed.relevant_cookies && !is_of_files_alone(snapshot, routed.site, &routed.path);
     if relevant_cookies {
         facts.push(Fact::Cookies(routed.relevant_cookie_names));
     }
@@ -78,8 +84,7 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
         key: routed.key.0,
         relevant_cookies,
     };
-    x.facts.append(&mut facts);
-    Ok(Routed { x, route, body, body_bytes })
+    Ok((route, facts))
 }
 
 /// Whether nothing but a file can answer: no script is named in the path, nor can one be a folder's index. A file

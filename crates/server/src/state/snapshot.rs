@@ -166,6 +166,7 @@ impl Snapshot {
 /// Name and contents of a rule as far as they shape what is stored under it.
 fn mark(site: &Site, rule: &Rule) -> Arc<str> {
     let mut hasher = std::hash::DefaultHasher::new();
-    format!("{:?} {:?} {:?}", rule.wishes, rule.vary_headers, rule.ignore_cookies).hash(&mut hasher);
+    format!("{:?} {:?} {:?} {:?}", rule.wishes, rule.vary_headers, rule.compare_headers, rule.ignore_cookies)
+        .hash(&mut hasher);
     format!("{}/{}#{:016x}", site.name, rule.id, hasher.finish()).into()
 }

@@ -113,6 +113,13 @@ pub(crate) static POLICY: &[Key] = &[
     )
     .or("[]"),
     Key::new(
+        "compare_headers",
+        Kind::Many(&Kind::Table(&VARY_HEADER)),
+        "How request fields that are not in the key are compared where an answer's own `Vary` names them; other fields are compared by what they mean (RFC 9111 §4.1).",
+        "[{ name = \"Accept-Language\", languages = [\"de\", \"fr\"] }]",
+    )
+    .or("[]"),
+    Key::new(
         "vary_query",
         Kind::Either(&[
             Kind::Word(&[
@@ -168,8 +175,8 @@ pub(crate) static POLICY: &[Key] = &[
 
 /// A request field in the key.
 pub(crate) static VARY_HEADER: Table = Table {
-    title: "vary_headers = [{ … }]",
-    text: "A request field in the key, with what makes its values comparable. At most one of `languages`, `encodings` \
+    title: "vary_headers = [{ … }], compare_headers = [{ … }]",
+    text: "A request field, with what makes its values comparable. At most one of `languages`, `encodings` \
            and `lower`.",
     groups: &[&[
         Key::new("name", Kind::Text(Format::FieldName), "The field.", "\"Accept-Language\""),

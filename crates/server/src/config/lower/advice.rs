@@ -42,7 +42,7 @@ const WIDE_FIELDS: [(&str, Code, &str, &str); 4] = [
 ];
 
 /// Keys that change nothing where nothing is stored.
-const STORING: [&str; 14] = [
+const STORING: [&str; 15] = [
     "max_lifetime",
     "min_bytes",
     "max_bytes",
@@ -53,6 +53,7 @@ const STORING: [&str; 14] = [
     "stale_if_unreachable",
     "keep",
     "vary_headers",
+    "compare_headers",
     "vary_query",
     "vary_cookies",
     "set_cookie",

@@ -99,6 +99,7 @@ pub(super) fn policy(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) -> Ru
         id: scope.id.to_owned(),
         wishes: wishes(scope, lifetime),
         vary_headers: scope.parts("vary_headers").iter().filter_map(|n| vary_header(n, work)).collect(),
+        compare_headers: scope.parts("compare_headers").iter().filter_map(|n| vary_header(n, work)).collect(),
         vary_cookies: scope.texts("vary_cookies"),
         vary_query: query(scope, work),
         ignore_cookies: scope.texts("ignore_cookies"),
