@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing with the system's package manager, saying what and why.
 #
-#   need.sh TOOL…      with TOOL among: cc c++ curl make nginx php-fpm wrk
+#   need.sh TOOL…      with TOOL among: cc c++ curl make nginx node npm php-fpm wrk
 #
 # Nothing is done, and nothing printed, where all is there already.
 set -euo pipefail
@@ -23,6 +23,7 @@ why() {
     nginx | wrk) echo "the measurements stand beside it" ;;
     curl) echo "the tests and the demo ask with it, as users do" ;;
     make) echo "it runs the targets of the Makefile" ;;
+    node | npm) echo "the public HTTP cache suite is written for it; nothing else here is" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
     *) echo "it is needed" ;;
     esac
@@ -45,6 +46,7 @@ packages() {
     apt-get/c++ | apk/c++) echo g++ ;;
     dnf/c++) echo gcc-c++ ;;
     */c++) echo gcc ;;
+    apt-get/node | dnf/node | apk/node | pacman/node) echo nodejs ;;
     apt-get/php-fpm | dnf/php-fpm) echo php-fpm php-cli ;;
     apk/php-fpm) echo php83-fpm php83-cli ;;
     pacman/php-fpm) echo php-fpm php ;;

@@ -4,7 +4,7 @@
 
 use crate::date::date_of;
 use crate::syntax::{DELTA_MAX_S, delta_seconds, trim_ows};
-use crate::types::{Exchange, Freshness, Now};
+use crate::types::{Exchange, Freshness, Now, OddAge};
 use http::{HeaderMap, header};
 
 /// The age given to an answer whose `Age` cannot be believed: no less than any lifetime an origin can give.
@@ -16,9 +16,9 @@ pub fn age_ms(f: &Freshness, now: Now) -> u64 {
 }
 
 /// `corrected_initial_age`, ms: the larger of what the `Date` and what the `Age` field imply.
-pub(crate) fn initial_age_ms(headers: &HeaderMap, at: Exchange) -> u64 {
+pub(crate) fn initial_age_ms(headers: &HeaderMap, at: Exchange, odd: OddAge) -> u64 {
     let response_delay_ms = at.answered.mono_ms.saturating_sub(at.requested.mono_ms);
-    let corrected_age_ms = age_value_ms(headers).saturating_add(response_delay_ms);
+    let corrected_age_ms = age_value_ms(headers, odd).saturating_add(response_delay_ms);
     apparent_age_ms(headers, at).max(corrected_age_ms)
 }
 
@@ -36,7 +36,10 @@ fn apparent_age_ms(headers: &HeaderMap, at: Exchange) -> u64 {
 ///
 /// A list in one line is two things. `0, 7200` is how lines are joined on the way (RFC 9110 §5.3 writes comma and
 /// space), so it is a repeated field. `0,7200` is what one sender wrote, and its first member counts.
-fn age_value_ms(headers: &HeaderMap) -> u64 {
+fn age_value_ms(headers: &HeaderMap, odd: OddAge) -> u64 {
+    if odd == OddAge::First {
+        return first_member(headers).unwrap_or(0).saturating_mul(1000);
+    }
     let mut lines = headers.get_all(header::AGE).iter();
     let seconds = match (lines.next(), lines.next()) {
         (None, _) => Some(0),
@@ -44,6 +47,12 @@ fn age_value_ms(headers: &HeaderMap) -> u64 {
         (Some(_), Some(_)) => None,
     };
     seconds.map_or(UNKNOWN_AGE_MS, |s| s.saturating_mul(1000))
+}
+
+/// RFC 9111 §5.1: "the first member of the list", and none if that is no number.
+fn first_member(headers: &HeaderMap) -> Option<u64> {
+    let line = headers.get(header::AGE)?.as_bytes();
+    delta_seconds(trim_ows(line.split(|byte| *byte == b',').next()?))
 }
 
 /// The first of digits separated by bare commas.
@@ -66,35 +75,38 @@ mod tests {
     #[test]
     fn ages_in_every_form() {
         const UNKNOWN: u64 = UNKNOWN_AGE_MS / 1000;
-        for (lines, want_s) in [
-            (&[][..], 0),
-            (&["0"], 0),
-            (&[" 7200 "], 7200),
-            (&["007200"], 7200),
-            (&["2147483648"], UNKNOWN),
-            (&["99999999999999999999999"], UNKNOWN),
-            (&["7200,0"], 7200),
-            (&["0,7200"], 0),
-            (&["0, 7200"], UNKNOWN),
-            (&["0, 0"], UNKNOWN),
-            (&["0,"], UNKNOWN),
-            (&["0,x"], UNKNOWN),
-            (&[""], UNKNOWN),
-            (&["abc"], UNKNOWN),
-            (&["-7200"], UNKNOWN),
-            (&["+7200"], UNKNOWN),
-            (&["7200.0"], UNKNOWN),
-            (&["7200;foo=bar"], UNKNOWN),
-            (&["\"60\""], UNKNOWN),
-            (&["0x10"], UNKNOWN),
-            (&["0", "7200"], UNKNOWN),
-            (&["0", "0"], UNKNOWN),
+        for (lines, want_s, first_s) in [
+            (&[][..], 0, 0),
+            (&["0"], 0, 0),
+            (&[" 7200 "], 7200, 7200),
+            (&["007200"], 7200, 7200),
+            (&["2147483648"], UNKNOWN, UNKNOWN),
+            (&["99999999999999999999999"], UNKNOWN, UNKNOWN),
+            (&["7200,0"], 7200, 7200),
+            (&["0,7200"], 0, 0),
+            (&["0, 7200"], UNKNOWN, 0),
+            (&["0, 0"], UNKNOWN, 0),
+            (&["0,"], UNKNOWN, 0),
+            (&["0,x"], UNKNOWN, 0),
+            (&[""], UNKNOWN, 0),
+            (&["abc"], UNKNOWN, 0),
+            (&["-7200"], UNKNOWN, 0),
+            (&["+7200"], UNKNOWN, 0),
+            (&["7200.0"], UNKNOWN, 0),
+            (&["7200;foo=bar"], UNKNOWN, 0),
+            (&["\"60\""], UNKNOWN, 0),
+            (&["0x10"], UNKNOWN, 0),
+            (&["0", "7200"], UNKNOWN, 0),
+            (&["0", "0"], UNKNOWN, 0),
+            (&["7200", "0"], UNKNOWN, 7200),
+            (&["7200, 0"], UNKNOWN, 7200),
         ] {
             let mut headers = HeaderMap::new();
             for line in lines {
                 headers.append(header::AGE, HeaderValue::from_static(line));
             }
-            assert_eq!(age_value_ms(&headers), want_s * 1000, "{lines:?}");
+            assert_eq!(age_value_ms(&headers, OddAge::Stale), want_s * 1000, "{lines:?}");
+            assert_eq!(age_value_ms(&headers, OddAge::First), first_s * 1000, "{lines:?}");
         }
     }
 }

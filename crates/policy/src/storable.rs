@@ -25,7 +25,7 @@ pub fn storable(
     body_bytes: Option<u64>,
 ) -> StoreDecision {
     let directives = Directives::of(headers);
-    let initial_age_ms = initial_age_ms(headers, at);
+    let initial_age_ms = initial_age_ms(headers, at, wishes.odd_age);
     let answer = Answer { status, headers, directives: &directives, at, initial_age_ms };
     let case = Case { req, wishes, answer, given: lifetime(answer, req, wishes) };
     let mut overridden = Vec::new();

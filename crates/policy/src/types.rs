@@ -59,6 +59,16 @@ pub enum Reload {
     Bypass,
 }
 
+/// What an `Age` that comes twice, or is no number, means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OddAge {
+    /// The age is not known: the answer is stale on arrival.
+    #[default]
+    Stale,
+    /// RFC 9111 §5.1 to the letter: the first member counts, and what is no number is passed over.
+    First,
+}
+
 /// What the operator wishes for one request, lowered from the rule that was chosen.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
@@ -96,6 +106,8 @@ pub struct Wishes {
     pub stale_if_unreachable_ms: u64,
     /// How long an answer that went stale is still asked about or used, ms; `None` for as long as it is stored.
     pub keep_ms: Option<u64>,
+    /// What an `Age` that comes twice, or is no number, means.
+    pub odd_age: OddAge,
     /// Honour the request directives max-age, min-fresh, max-stale (RFC 9111 §5.2.1). `only-if-cached` always holds.
     pub request_directives: bool,
 }

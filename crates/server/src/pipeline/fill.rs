@@ -88,6 +88,14 @@ pub async fn fetch(
     ready(x, route, joined, told, why, base).await
 }
 
+/// Why the answer was not stored.
+fn refusal(facts: &[Fact]) -> Option<&'static str> {
+    facts.iter().rev().find_map(|fact| match fact {
+        Fact::Store(reason) => Some(reason.code()),
+        _ => None,
+    })
+}
+
 /// The fill's task was stopped with the server.
 pub(super) fn stopping(x: Box<Exchange>, route: Route) -> Ready {
     let failure = FillFailure { reason: Upstream::Reset, detail: "the server is stopping".into() };
@@ -107,7 +115,12 @@ pub(super) async fn ready(
     match told.outcome {
         Outcome::Failed(problem) => problem.into_ready(x, Some(route)),
         Outcome::Alone(got) => {
-            let reply = pass::alone(*got, "miss", why);
+            let mut reply = pass::alone(*got, "miss", why);
+            // What the client wants to know is not that nothing was there, but why nothing will be.
+            if let Some(code) = refusal(&x.facts) {
+                reply.reason = code;
+                reply.status_field.detail = Some(code);
+            }
             Ready::new(x, Some(route), reply)
         }
         Outcome::Confirmed(entry, headers) => {

@@ -99,6 +99,16 @@ pub(crate) static POLICY: &[Key] = &[
     )
     .or("\"10m\""),
     Key::new(
+        "odd_age",
+        Kind::Word(&[
+            ("stale", "the age is not known, so the answer is stale on arrival"),
+            ("first", "the first member counts, and what is no number is passed over (RFC 9111 §5.1)"),
+        ]),
+        "What an `Age` that comes twice, or is no number, means.",
+        "\"first\"",
+    )
+    .or("\"stale\""),
+    Key::new(
         "keep",
         Kind::Duration(0),
         "How long an answer that went stale may still be confirmed by the origin or used in its place; after that it is fetched anew.",

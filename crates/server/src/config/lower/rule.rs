@@ -12,7 +12,7 @@ use crate::config::keys::LIFETIMES;
 use crate::config::settings::Watched;
 use crate::config::tree::{Checked, Node, Span, Value};
 use http::{HeaderName, HeaderValue, Method};
-use samovar_policy::{LifetimeWish, Overrides, Reload, Wishes};
+use samovar_policy::{LifetimeWish, OddAge, Overrides, Reload, Wishes};
 use samovar_rules::{HotWish, Normalise, PathGlob, QueryKey, Rule, VaryHeader};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -201,6 +201,10 @@ fn wishes(scope: &Scope<'_>, lifetime: LifetimeWish) -> Wishes {
         stale_if_error_ms: scope.amount("stale_if_error"),
         stale_if_unreachable_ms: scope.amount("stale_if_unreachable").unwrap_or(0),
         keep_ms: scope.amount("keep"),
+        odd_age: match scope.word("odd_age").as_deref() {
+            Some("first") => OddAge::First,
+            _ => OddAge::Stale,
+        },
         request_directives: scope.bool("request_directives"),
     }
 }
