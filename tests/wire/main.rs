@@ -12,6 +12,7 @@
 
 mod t10_files;
 mod t20_caching;
+mod t26_interim;
 mod t30_privacy;
 mod t40_collapse;
 mod t50_origin;

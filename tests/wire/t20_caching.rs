@@ -48,7 +48,11 @@ fn a_rule_added_live_takes_effect_and_its_removal_too() {
         "{:?}",
         spanish.fields
     );
-    assert_eq!(server.get("/a.png", &german).reason(), "no-explicit-freshness", "another extension is not touched");
+    assert_eq!(
+        server.get("/a.png", &german).reason(),
+        "no-explicit-freshness",
+        "another extension is not touched"
+    );
     let before = origin.count();
     server.tell(&["rule", "remove", "r1"]);
     assert!(!server.get("/a.jpg", &german).is_hit(), "what the rule stored is not used without it");

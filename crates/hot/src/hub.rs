@@ -211,7 +211,14 @@ pub(crate) struct Conn {
     pub(crate) arrival_ns: Cell<u64>,
     pub(crate) refusal: Cell<Option<Hot>>,
     pub(crate) rejected: Cell<Option<Reject>>,
+    /// Interim answers to the request in the engine's hands, not yet in line.
+    interim: RefCell<Vec<Bytes>>,
+    /// How many bytes of them this request has had.
+    interim_bytes: Cell<usize>,
 }
+
+/// Interim answers to one request beyond this are dropped, bytes: an origin must not fill our memory with hints.
+const INTERIM_MAX_BYTES: usize = 64 << 10;
 
 impl Conn {
     fn new(hub: Rc<Hub>, accepted: Accepted, place: usize) -> Conn {
@@ -232,6 +239,8 @@ impl Conn {
             arrival_ns: Cell::new(now_ms * 1_000_000),
             refusal: Cell::new(None),
             rejected: Cell::new(None),
+            interim: RefCell::default(),
+            interim_bytes: Cell::new(0),
         }
     }
 
@@ -256,6 +265,17 @@ impl Conn {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
+    }
+
+    /// The interim answers that wait.
+    pub(crate) fn take_interim(&self) -> Vec<Bytes> {
+        self.interim.try_borrow_mut().map(|mut waiting| std::mem::take(&mut *waiting)).unwrap_or_default()
+    }
+
+    /// The answer is on the wire: interim ones would belong to the next.
+    pub(crate) fn end_interim(&self) {
+        self.interim_bytes.set(0);
+        self.take_interim();
     }
 
     /// Begins a wait, or goes on with the same one unless `restart`.
@@ -315,6 +335,19 @@ impl ConnHandle {
     /// Why the layer has ended this connection's last request by itself, if it has.
     pub fn rejected(&self) -> Option<Reject> {
         self.0.rejected.get()
+    }
+
+    /// Puts an interim answer (RFC 9110 §15.2), a whole head, in line before the answer to the current request. `false`
+    /// if it comes too late, or after too many.
+    pub fn send_interim(&self, head: Bytes) -> bool {
+        let had = self.0.interim_bytes.get() + head.len();
+        if self.0.answering.get() || had > INTERIM_MAX_BYTES {
+            return false;
+        }
+        self.0.interim_bytes.set(had);
+        let put = self.0.interim.try_borrow_mut().map(|mut waiting| waiting.push(head)).is_ok();
+        self.0.wake();
+        put
     }
 
     /// Makes the connection a plain pipe once the answer to the current request, a 101, is on the wire;

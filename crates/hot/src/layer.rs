@@ -89,6 +89,10 @@ pub struct Layer<S> {
     eof: bool,
     /// The stream has failed: nothing more can be written.
     broken: bool,
+    /// hyper has written and not flushed: nothing may come between its bytes.
+    mid_write: bool,
+    /// The head of the answer in flight has begun to go out: interim answers come too late.
+    head_begun: bool,
     _place: Place,
 }
 
@@ -103,6 +107,8 @@ impl<S> Layer<S> {
             state: State::Idle,
             eof: false,
             broken: false,
+            mid_write: false,
+            head_begun: false,
         }
     }
 
@@ -119,6 +125,16 @@ impl<S> Layer<S> {
     /// The stream, and what was read ahead of the new protocol.
     pub(crate) fn into_parts(self) -> (S, Bytes) {
         (self.io, Bytes::copy_from_slice(self.input.bytes()))
+    }
+
+    /// Puts waiting interim answers in line, where they can still go out before the answer.
+    fn take_interim(&mut self) {
+        if self.mid_write || self.head_begun || matches!(self.state, State::Idle | State::Closing(_)) {
+            return;
+        }
+        for head in self.conn.0.take_interim() {
+            self.out.push(head);
+        }
     }
 
     fn settle_input(&mut self) {
@@ -139,6 +155,8 @@ impl<S> Layer<S> {
         conn.body_dropped.set(false);
         conn.answering.set(false);
         conn.ahead.set(false);
+        conn.end_interim();
+        self.head_begun = false;
         self.wait_for(Wait::Idle, true);
         if !self.input.is_empty() || self.eof || conn.hub.draining() {
             // hyper sleeps on a read that returned Pending while the answer was in flight, and the bytes are

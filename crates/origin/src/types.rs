@@ -32,7 +32,13 @@ pub struct Asked {
     pub body_bytes: Option<u64>,
     /// Who asked.
     pub client: Client,
+    /// Who is told of interim answers, if anyone.
+    pub interim: Option<Interim>,
 }
+
+/// Where interim answers (RFC 9110 §15.2) go as they come: status and end-to-end fields. A `100 Continue` is not among
+/// them, for none was asked for.
+pub type Interim = tokio::sync::mpsc::UnboundedSender<(StatusCode, HeaderMap)>;
 
 /// Who asked, for `Forwarded` and FastCGI parameters.
 #[derive(Clone, Debug)]

@@ -102,6 +102,9 @@ pub(crate) fn tell(fact: &Fact) -> Told {
         Fact::Selected(what) => Told::plain("selected", "what the client's conditions or range came to")
             .detail(*what)
             .data("selected", *what),
+        Fact::Interim(status) => Told::plain("interim", "an interim answer of the origin's was passed on")
+            .detail(status.to_string())
+            .data("interim", *status),
     }
 }
 
@@ -120,7 +123,8 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
         | Fact::Hot(_)
         | Fact::HotProgress(..)
         | Fact::Reject(_)
-        | Fact::Selected(_) => 0,
+        | Fact::Selected(_)
+        | Fact::Interim(_) => 0,
     }
 }
 

@@ -61,6 +61,8 @@ pub enum Fact {
     Reject(Reject),
     /// What the client's conditions or ranges selected: `not-modified`, `range`, …
     Selected(&'static str),
+    /// An interim answer of the origin's was passed on, with this status.
+    Interim(u16),
 }
 
 /// The record of one request.

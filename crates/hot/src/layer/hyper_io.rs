@@ -65,7 +65,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
             return Poll::Ready(Ok(all));
         }
         self.check_send_timeout()?;
+        self.take_interim();
         ready!(self.poll_drain(cx))?;
+        self.mid_write = true;
+        // What hyper writes earlier is a `100 Continue` of its own.
+        self.head_begun |= self.conn.0.answering.get();
         let polled = write(Pin::new(&mut self.io), cx);
         self.note_write(polled.is_pending(), false);
         if matches!(polled, Poll::Ready(Err(_))) {
@@ -99,6 +103,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Write for Layer<S> {
         if matches!(this.state, State::Closing(_)) {
             return Poll::Ready(Ok(()));
         }
+        this.mid_write = false;
+        this.take_interim();
         ready!(this.poll_drain(cx))?;
         ready!(Pin::new(&mut this.io).poll_flush(cx))?;
         if matches!(this.state, State::Answering) && this.conn.0.body_dropped.get() {

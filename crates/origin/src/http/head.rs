@@ -4,7 +4,7 @@
 //! contradicts itself about its length is refused before a byte of its body is passed on (RFC 9112 §6.3).
 
 use crate::fields::{KEEP_ALIVE, PROXY_CONNECTION, drop_hop_by_hop, settle_length};
-use crate::{Asked, AskedBody, Client, Failure, HttpSettings, Reached};
+use crate::{Asked, AskedBody, Client, Failure, HttpSettings, Interim, Reached};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode, Uri, Version, request, response};
@@ -34,7 +34,7 @@ pub(super) fn request(
     settings: &HttpSettings,
     asked: Asked,
 ) -> Result<(request::Parts, Option<AskedBody>, Option<u64>), Failure> {
-    let Asked { method, path, query, host, mut headers, body, body_bytes, client } = asked;
+    let Asked { method, path, query, host, mut headers, body, body_bytes, client, interim } = asked;
     if was_here(&headers) {
         return Err(not_sent(Upstream::LoopDetected, format!("Via already names {}", pseudonym())));
     }
@@ -53,7 +53,22 @@ pub(super) fn request(
     *request.uri_mut() = target(&settings.base_path, &path, query.as_deref())?;
     *request.version_mut() = Version::HTTP_11;
     *request.headers_mut() = headers;
+    if let Some(interim) = interim {
+        tell_interim(&mut request, interim);
+    }
     Ok((request.into_parts().0, body, body_bytes))
+}
+
+fn tell_interim<B>(request: &mut Request<B>, interim: Interim) {
+    hyper::ext::on_informational(request, move |answer| {
+        if answer.status() == StatusCode::CONTINUE {
+            return;
+        }
+        let mut headers = answer.headers().clone();
+        drop_hop_by_hop(&mut headers);
+        headers.remove(header::CONTENT_LENGTH);
+        let _nobody = interim.send((answer.status(), headers));
+    });
 }
 
 /// The head of a request without its body, for a second sending.
@@ -63,6 +78,7 @@ pub(super) fn copy<B>(request: &Request<B>) -> request::Parts {
     *copy.uri_mut() = request.uri().clone();
     *copy.version_mut() = request.version();
     *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
     copy.into_parts().0
 }
 

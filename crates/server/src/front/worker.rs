@@ -270,8 +270,7 @@ where
         let core = &door.core;
         let conn: &Rc<Connection> = &conn;
         let _end = samovar_hot::serve(layer, &http, |request, handle| {
-            let arrived =
-                pipeline::arrive(core, conn, request, handle.arrival_ns() / 1_000, handle.refusal());
+            let arrived = pipeline::arrive(core, conn, request, handle);
             async move { Ok::<_, Infallible>(pipeline::answer(arrived).await) }
         })
         .await;

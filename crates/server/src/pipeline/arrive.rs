@@ -8,6 +8,7 @@ use http::{Request, Version, header};
 use http_body::Body as _;
 use http_body_util::{BodyExt, combinators::BoxBody};
 use hyper::body::Incoming;
+use samovar_hot::ConnHandle;
 use samovar_origin::{Client, Failure, Reached};
 use samovar_reason::{Hot, Upstream};
 use std::cell::RefCell;
@@ -29,9 +30,9 @@ pub fn arrive(
     core: &Rc<Core>,
     conn: &Rc<Connection>,
     request: Request<Incoming>,
-    at_us: u64,
-    not_hot: Option<Hot>,
+    handle: ConnHandle,
 ) -> Arrived {
+    let (at_us, not_hot) = (handle.arrival_ns() / 1_000, handle.refusal());
     let (parts, incoming) = request.into_parts();
     let has_body = !incoming.is_end_stream();
     let body_bytes = incoming.size_hint().exact();
@@ -45,7 +46,9 @@ pub fn arrive(
             .boxed()
     });
     let id = core.shared.next_id();
-    Arrived { x: Box::new(exchange(core, conn, parts, has_body, id, at_us, not_hot)), body, body_bytes }
+    let mut x = exchange(core, conn, parts, has_body, id, at_us, not_hot);
+    x.handle = Some(handle);
+    Arrived { x: Box::new(x), body, body_bytes }
 }
 
 /// A request that `explain` asks a core to live through.
@@ -82,6 +85,7 @@ fn exchange(
         version: parts.version,
         headers,
         has_body,
+        handle: None,
         at: clock::now(),
         at_us,
         id,

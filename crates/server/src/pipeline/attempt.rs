@@ -8,7 +8,9 @@ use crate::state::{FilesTarget, Snapshot, Target};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_cache::FillFailure;
-use samovar_origin::{Answer, AnswerBody, Asked, Client, Failure, FastCgi, Files, Resolved, Script, Timing};
+use samovar_origin::{
+    Answer, AnswerBody, Asked, Client, Failure, FastCgi, Files, Interim, Resolved, Script, Timing,
+};
 use samovar_reason::{Explain, Files as FilesReason, Upstream};
 use samovar_rules::{Site, TargetId};
 use samovar_trace::Fact;
@@ -30,6 +32,8 @@ pub struct Question {
     pub headers: HeaderMap,
     /// Who asks.
     pub client: Client,
+    /// Who is told of interim answers.
+    pub interim: Option<Interim>,
 }
 
 impl Question {
@@ -50,6 +54,7 @@ impl Question {
             method: x.method.clone(),
             headers,
             client: x.client.clone(),
+            interim: None,
         }
     }
 
@@ -84,6 +89,7 @@ impl Question {
             body,
             body_bytes,
             client: self.client,
+            interim: self.interim,
         }
     }
 }

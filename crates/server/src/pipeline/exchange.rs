@@ -3,6 +3,7 @@
 
 use crate::state::{Core, Snapshot};
 use http::{HeaderMap, Method, Uri, Version};
+use samovar_hot::ConnHandle;
 use samovar_origin::Client;
 use samovar_policy::{Now, RequestFacts};
 use samovar_reason::Hot;
@@ -58,6 +59,8 @@ pub struct Exchange {
     pub headers: HeaderMap,
     /// Whether a body follows.
     pub has_body: bool,
+    /// The client's connection, for interim answers; `None` for a request that nobody waits for.
+    pub handle: Option<ConnHandle>,
     /// When the head was complete.
     pub at: Now,
     /// The same, monotonic µs.

@@ -4,10 +4,10 @@
 use super::attempt::{self, Got, Problem, Question};
 use super::exchange::{Exchange, Route};
 use super::look::{growing_source, serve, ttl_s};
-use super::pass;
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::wishes_for;
+use super::{interim, pass};
 use crate::clock;
 use crate::state::{Shared, Snapshot};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -72,7 +72,7 @@ enum Outcome {
 
 /// Fetches for a request, and for all who join.
 pub async fn fetch(
-    x: Box<Exchange>,
+    mut x: Box<Exchange>,
     route: Route,
     ticket: Ticket,
     why: Lookup,
@@ -80,9 +80,11 @@ pub async fn fetch(
 ) -> Ready {
     let joined = ticket.join();
     let (tell, told) = oneshot::channel();
-    let job = job(&x, &route, base.clone());
+    let mut job = job(&x, &route, base.clone());
+    let (sender, interims) = interim::channel(&x);
+    job.question.interim = sender;
     tokio::task::spawn_local(run(job, ticket, tell));
-    let Ok(told) = told.await else {
+    let Ok(told) = interim::passing(&mut x, interims, told).await else {
         return stopping(x, route);
     };
     ready(x, route, joined, told, why, base).await

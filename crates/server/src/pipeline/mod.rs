@@ -12,6 +12,7 @@ mod body;
 mod exchange;
 mod fill;
 mod finish;
+mod interim;
 mod learn;
 mod look;
 pub mod page;

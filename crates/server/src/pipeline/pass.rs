@@ -5,7 +5,7 @@ use super::attempt::{self, Got, Question};
 use super::exchange::{Exchange, Route};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
-use super::{fill, learn};
+use super::{fill, interim, learn};
 use crate::clock;
 use http::{StatusCode, Uri};
 use samovar_cache::Scope;
@@ -23,9 +23,12 @@ pub async fn pass(
     why: Lookup,
 ) -> Ready {
     let compared = learn::compared(&x, &route);
-    let question = Question::of(&x, &route);
+    let mut question = Question::of(&x, &route);
+    let (sender, interims) = interim::channel(&x);
+    question.interim = sender;
     let requested = clock::now();
-    match attempt::attempt(question, body, body_bytes).await {
+    let attempt = attempt::attempt(question, body, body_bytes);
+    match interim::passing(&mut x, interims, attempt).await {
         Ok(got) => {
             let times = Times { requested, answered: clock::now() };
             note_attempt(&mut x, &got);
