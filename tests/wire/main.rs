@@ -13,6 +13,8 @@
 mod t10_files;
 mod t20_caching;
 mod t26_interim;
+mod t27_origin_says;
+mod t28_stale;
 mod t30_privacy;
 mod t40_collapse;
 mod t50_origin;
