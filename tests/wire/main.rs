@@ -12,6 +12,7 @@
 
 mod t10_files;
 mod t20_caching;
+mod t25_ranges;
 mod t26_interim;
 mod t27_origin_says;
 mod t28_stale;

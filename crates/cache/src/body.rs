@@ -7,6 +7,7 @@
 
 use crate::budget::{Budget, Charge};
 use crate::fill::FillFailure;
+use crate::parts::Parts;
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,6 +27,15 @@ pub enum Body {
     Chunks(Arc<Chunks>),
     /// Arriving.
     Growing(Arc<Growing>),
+    /// Some parts of it.
+    Parts(Arc<Parts>),
+    /// The answer to one request with a `Range`, good for that request again and nothing else.
+    Verbatim {
+        /// The field's value.
+        range: Box<str>,
+        /// The bytes.
+        chunks: Arc<Chunks>,
+    },
     /// An extent of a file.
     Extent {
         /// The file, as the shell opened it.
@@ -38,12 +48,27 @@ pub enum Body {
 }
 
 impl Body {
-    /// Length in bytes if it is known by now.
+    /// Length of the whole in bytes if it is known by now and all of it is or will be here.
     pub fn len_bytes(&self) -> Option<u64> {
         match self {
             Body::Chunks(c) => Some(c.bytes),
             Body::Growing(g) => g.len_bytes(),
+            Body::Parts(_) | Body::Verbatim { .. } => None,
             Body::Extent { len, .. } => Some(*len),
+        }
+    }
+
+    /// True if it is not the whole.
+    pub fn is_part(&self) -> bool {
+        matches!(self, Body::Parts(_) | Body::Verbatim { .. })
+    }
+
+    /// Bytes that are here or announced.
+    pub fn held_bytes(&self) -> u64 {
+        match self {
+            Body::Parts(parts) => parts.held_bytes(),
+            Body::Verbatim { chunks, .. } => chunks.bytes,
+            whole => whole.len_bytes().unwrap_or(0),
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Ask<'a> {
     pub admit_period_ms: u64,
     /// What the answer may be made of; a change of one of these overtakes the fill. See [`Scope::Made`].
     pub owners: &'a [Arc<str>],
+    /// It wants a part: it may join a fill of the whole, but what it begins is for itself.
+    pub part: bool,
     /// Do not join a fill: the request has been woken by one that did not fit it.
     pub alone: bool,
 }
@@ -220,7 +222,7 @@ impl Cache {
                     }
                     // What is running will be newer; what is stored is as good as absent.
                     Verdict::Refetch => why = decision.reason,
-                    Verdict::Revalidate { .. } => {
+                    Verdict::Revalidate { .. } | Verdict::Complete => {
                         why = decision.reason;
                         revalidate = Some((Arc::clone(entry), decision));
                     }
@@ -246,7 +248,8 @@ impl Cache {
         let each = revalidate
             .as_ref()
             .is_some_and(|(e, _)| e.head.freshness.always_revalidate || e.head.freshness.lifetime_ms == 0);
-        let ticket = self.open(shard, ask, hash, !known && admitted && !ask.alone && !each, admitted);
+        let ticket =
+            self.open(shard, ask, hash, !known && admitted && !ask.alone && !ask.part && !each, admitted);
         Step::Fetch(ticket, why, revalidate)
     }
 
@@ -308,6 +311,10 @@ impl Cache {
             if fill.doomed.load(Ordering::Acquire) {
                 entry.mark(State::Dead);
                 return Err(Store::PurgedInFlight);
+            }
+            if entry.body.is_part() && shard.has_whole(entry) {
+                entry.mark(State::Dead);
+                return Err(Store::WholeStored);
             }
             shard.notes.storable(hash);
             let replaced = shard.insert(entry);

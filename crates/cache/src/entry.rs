@@ -89,7 +89,7 @@ impl Entry {
         let tags: u64 = head.tags.iter().map(|t| t.len() as u64 + 24).sum();
         let own = OVERHEAD_BYTES + key.len() as u64 * 2 + fields + tags;
         charge.resize(own);
-        let body_bytes = body.len_bytes().unwrap_or(0);
+        let body_bytes = body.held_bytes();
         Entry {
             key,
             head,

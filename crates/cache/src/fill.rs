@@ -3,7 +3,7 @@
 //! The ticket is the right, and the duty, to decide the fill: dropped undecided, it fails. Those who joined hold
 //! the fill itself, never an id; they are released when the head decides. Not here: fetching.
 
-use crate::body::{Body, Growing};
+use crate::body::{Body, Chunks, Growing};
 use crate::core::Cache;
 use crate::entry::{Entry, EntryHead};
 use bytes::Bytes;
@@ -346,9 +346,19 @@ impl Sink {
     }
 
     /// The body is whole: it is stored, unless it grew too large, stayed too small, or a purge came.
-    pub fn finish(mut self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
+    pub fn finish(self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
+        self.finish_as(min_bytes, now_ms, |chunks| Some(Body::Chunks(chunks)))
+    }
+
+    /// All came that was to come, and `body` makes of it what is stored; `None` if it is nothing of use.
+    pub fn finish_as(
+        mut self,
+        min_bytes: u64,
+        now_ms: u64,
+        body: impl FnOnce(Arc<Chunks>) -> Option<Body>,
+    ) -> Result<Arc<Entry>, Store> {
         self.open = false;
-        let result = self.commit(min_bytes, now_ms);
+        let result = self.commit(min_bytes, now_ms, body);
         if result.is_err() {
             self.cache.forget_fill(&self.fill);
         }
@@ -357,7 +367,12 @@ impl Sink {
         result
     }
 
-    fn commit(&mut self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
+    fn commit(
+        &mut self,
+        min_bytes: u64,
+        now_ms: u64,
+        body: impl FnOnce(Arc<Chunks>) -> Option<Body>,
+    ) -> Result<Arc<Entry>, Store> {
         if let Some(reason) = self.refused {
             return Err(reason);
         }
@@ -365,12 +380,12 @@ impl Sink {
             return Err(Store::TooSmall);
         }
         let budget = self.cache.budget();
-        let chunks = Arc::new(self.growing.to_chunks(budget));
+        let body = body(Arc::new(self.growing.to_chunks(budget))).ok_or(Store::Incomplete)?;
         let requests = self.entry.metered(now_ms, u64::MAX).max(1);
         let entry = Arc::new(Entry::new(
             Arc::clone(&self.fill.key),
             self.entry.head.clone(),
-            Body::Chunks(chunks),
+            body,
             budget.charge(0),
             now_ms,
             requests,

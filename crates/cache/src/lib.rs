@@ -13,6 +13,7 @@ mod evict;
 mod fill;
 mod index;
 mod notes;
+mod parts;
 mod shard;
 
 pub use body::{Body, Chunks, Growing, Reader};
@@ -20,3 +21,4 @@ pub use budget::{Budget, Charge};
 pub use core::{Ask, Cache, Listed, Receipt, Scope, Settings, Stats, Step};
 pub use entry::{Entry, EntryHead, HotCopy, State};
 pub use fill::{Decided, FillFailure, Joined, Sink, Ticket};
+pub use parts::Parts;

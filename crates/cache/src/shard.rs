@@ -53,6 +53,14 @@ impl Shard {
         out
     }
 
+    /// Whether the whole is stored of what `entry` is a part of.
+    pub(crate) fn has_whole(&self, entry: &Arc<Entry>) -> bool {
+        let Some(slot) = self.slots.get(&entry.key) else { return false };
+        slot.variants.iter().any(|stored| {
+            !stored.body.is_part() && stored.state() == State::Live && stored.head.vary == entry.head.vary
+        })
+    }
+
     /// Takes `entry` out if it is in. The caller marks it.
     pub(crate) fn remove(&mut self, entry: &Arc<Entry>) -> bool {
         let Some(slot) = self.slots.get_mut(&entry.key) else { return false };

@@ -77,6 +77,7 @@ fn ask_with(
         admit_after: 0,
         admit_period_ms: 0,
         owners: &[],
+        part: false,
         alone: false,
     })
 }
@@ -354,6 +355,7 @@ fn admission_waits_for_the_nth_request() {
             admit_after: 3,
             admit_period_ms: 10_000,
             owners: &[],
+            part: false,
             alone: false,
         })
     };
@@ -453,6 +455,7 @@ fn a_change_overtakes_only_the_fills_that_may_be_made_of_it() {
             admit_after: 0,
             admit_period_ms: 0,
             owners,
+            part: false,
             alone: false,
         }))
     };
@@ -477,6 +480,7 @@ fn a_soft_purge_holds_for_those_who_only_look() {
         admit_after: 0,
         admit_period_ms: 0,
         owners: &[],
+        part: false,
         alone: false,
     });
     assert_eq!(

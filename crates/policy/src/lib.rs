@@ -17,6 +17,7 @@ mod groups;
 mod hop;
 mod invalidate;
 mod merge;
+mod partial;
 mod range;
 mod reuse;
 mod select;
@@ -37,6 +38,10 @@ pub use groups::{groups, invalidated_groups};
 pub use hop::strip_hop_by_hop;
 pub use invalidate::{invalidated, invalidates, post_answers_get};
 pub use merge::{HeadSays, conditional_fields, confirms, head_says, merge_304};
+pub use partial::{
+    Part, PartUse, Wanted, combined_fields, content_range, if_range, missing, of_the_whole, part_use,
+    range_field, same_representation, wanted,
+};
 pub use reuse::{is_unreachable, may_look, may_serve_unreachable, only_if_cached, reuse};
 pub use select::select;
 pub use status::fwd_of;

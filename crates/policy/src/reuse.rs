@@ -42,7 +42,8 @@ pub fn reuse(f: &Freshness, req: &RequestFacts<'_>, wishes: &Wishes, now: Now) -
         Some(refusal) => refusal,
         None => by_freshness(f, wishes, &asked, age_ms, ttl_ms),
     };
-    let asks_origin = matches!(verdict, Verdict::Revalidate { .. } | Verdict::Refetch | Verdict::Pass);
+    let asks_origin =
+        matches!(verdict, Verdict::Revalidate { .. } | Verdict::Complete | Verdict::Refetch | Verdict::Pass);
     let (verdict, reason) = if asked.only_if_cached && asks_origin {
         (Verdict::Pass, Lookup::OnlyIfCached)
     } else {

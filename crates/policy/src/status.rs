@@ -64,6 +64,7 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         | Lookup::WaitedTooLong => Some("miss"),
         Lookup::NoEntry | Lookup::Purged => Some("uri-miss"),
         Lookup::VaryMiss => Some("vary-miss"),
+        Lookup::PartMissing => Some("partial"),
         Lookup::MethodNotCached => Some("method"),
         Lookup::RuleNever
         | Lookup::NoSitePolicy

@@ -191,6 +191,8 @@ pub enum Verdict {
         /// May be served if the origin fails.
         stale_if_error: bool,
     },
+    /// Parts of it are here and are fresh, but not those wanted: fetch what is missing.
+    Complete,
     /// It is too old to be asked about: fetch anew, as if nothing were stored.
     Refetch,
     /// Do not use it for this request; the request passes.

@@ -47,6 +47,7 @@ reasons! {
         RequestFreshness = "request-freshness", "the client wants it fresher than the stored answer is, and the rule honours that", "";
         StaleUnreachable = "stale-unreachable", "the origin cannot be reached and a stale answer was allowed", "";
         PastKeep = "past-keep", "the stored answer has been stale for longer than `keep`, so it is fetched anew", "a longer `keep`";
+        PartMissing = "part-missing", "parts of it are stored, but not those wanted", "";
         MaxStale = "max-stale", "a stale answer was sent, as the client accepts one", "";
     }
 }

@@ -27,6 +27,9 @@ reasons! {
         TooSmall = "too-small", "the body is smaller than the smallest that is stored", "lower `min_bytes`";
         BudgetTooSmall = "budget-too-small", "the body does not fit the memory budget", "raise `[memory] size`";
         Partial = "partial", "a part of a representation is not stored", "";
+        PartStored = "part-stored", "a part of a representation was stored", "";
+        Completed = "completed", "the rest was fetched and put together with the parts stored before", "";
+        WholeStored = "whole-stored", "the whole was stored while this part arrived", "";
         MustUnderstand = "must-understand", "the origin stores only with caches that understand this status", "";
         BadFraming = "bad-framing", "the answer's head contradicts itself", "";
         Incomplete = "incomplete", "the origin stopped before the end", "";

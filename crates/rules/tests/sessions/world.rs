@@ -94,7 +94,7 @@ impl World {
                 self.hand(&stored, case)?
             }
             Verdict::Revalidate { .. } => self.fetch(case, Some(found), true),
-            Verdict::Refetch => self.fetch(case, None, true),
+            Verdict::Complete | Verdict::Refetch => self.fetch(case, None, true),
             Verdict::Pass => self.fetch(case, None, case.step.store_after_pass),
         }
         Ok(())

@@ -202,7 +202,9 @@ fn found_word(verdict: Option<Verdict>, flying: bool) -> (&'static str, Tier) {
         Some(Verdict::ServeAndRefresh) => ("stale", Tier::Memory),
         Some(Verdict::Pass) => ("pass", Tier::Origin),
         _ if flying => ("joined", Tier::Origin),
-        Some(Verdict::Revalidate { .. } | Verdict::Refetch) | None => ("miss", Tier::Origin),
+        Some(Verdict::Revalidate { .. } | Verdict::Complete | Verdict::Refetch) | None => {
+            ("miss", Tier::Origin)
+        }
     }
 }
 

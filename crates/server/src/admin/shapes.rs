@@ -21,8 +21,12 @@ pub struct EntryShape {
     pub state: &'static str,
     /// Status.
     pub status: u16,
-    /// Body bytes.
+    /// Body bytes that are here.
     pub body_bytes: u64,
+    /// Of a partial entry: first and last byte of each part that is here.
+    pub parts: Vec<[u64; 2]>,
+    /// Of a partial entry: length of the whole, bytes.
+    pub total_bytes: Option<u64>,
     /// What it costs in all, bytes.
     pub weight_bytes: u64,
     /// Age, s.
@@ -68,7 +72,15 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
         status: entry.head.status.as_u16(),
         body_bytes: match &entry.body {
             Body::Growing(growing) => growing.arrived_bytes(),
-            body => body.len_bytes().unwrap_or(0),
+            body => body.held_bytes(),
+        },
+        parts: match &entry.body {
+            Body::Parts(parts) => parts.held().iter().map(|(start, end)| [*start, *end - 1]).collect(),
+            _ => Vec::new(),
+        },
+        total_bytes: match &entry.body {
+            Body::Parts(parts) => Some(parts.total_bytes()),
+            _ => None,
         },
         weight_bytes: entry.weight_bytes(),
         age_s: samovar_policy::age_ms(&entry.head.freshness, now) / 1_000,

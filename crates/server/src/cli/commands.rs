@@ -184,7 +184,10 @@ fn entries(list: &[Value]) -> String {
         vec![
             word(e, "tier"),
             number(e, "status").to_string(),
-            bytes(number(e, "body_bytes")),
+            match e.get("total_bytes").and_then(Value::as_u64) {
+                Some(total) => format!("{} of {}", bytes(number(e, "body_bytes")), bytes(total)),
+                None => bytes(number(e, "body_bytes")),
+            },
             number(e, "hits").to_string(),
             format!("{} s", number(e, "age_s")),
             ttl,

@@ -61,11 +61,8 @@ impl Question {
     /// The same as the cache wants it: without the fields that would make the origin answer with less than the
     /// whole, and with negotiation settled to what stands in the key, so that one client's wishes do not fill an
     /// entry that others are answered from.
-    pub fn whole(mut self) -> Question {
-        let snapshot = Arc::clone(&self.snapshot);
-        if let Some(rule) = self.route.rule_in(&snapshot) {
-            samovar_rules::normalise_for_origin(rule, &mut self.headers);
-        }
+    pub fn whole(self) -> Question {
+        let mut whole = self.settled();
         for name in [
             header::IF_NONE_MATCH,
             header::IF_MODIFIED_SINCE,
@@ -74,7 +71,16 @@ impl Question {
             header::IF_RANGE,
             header::RANGE,
         ] {
-            self.headers.remove(name);
+            whole.headers.remove(name);
+        }
+        whole
+    }
+
+    /// The same with negotiation settled to what stands in the key.
+    pub fn settled(mut self) -> Question {
+        let snapshot = Arc::clone(&self.snapshot);
+        if let Some(rule) = self.route.rule_in(&snapshot) {
+            samovar_rules::normalise_for_origin(rule, &mut self.headers);
         }
         self
     }

@@ -3,9 +3,9 @@
 //! It counts what it hands out and closes the request's record when it is dropped.
 
 use super::finish::Finish;
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use samovar_cache::{Chunks, Reader};
+use samovar_cache::{Chunks, FillFailure, Reader};
 use samovar_origin::Failure;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -34,6 +34,8 @@ pub enum Source {
     Parts(VecDeque<Bytes>, u64),
     /// A body that is still growing.
     Growing(Reader),
+    /// Of a body that is still growing: how many bytes are passed over first, and how many are then given.
+    GrowingRange(Reader, u64, u64),
     /// An origin's frames; the announced length.
     Stream(Frames, Option<u64>),
     /// An extent of a file that nobody has begun to read.
@@ -68,8 +70,35 @@ impl Source {
             Source::Empty => Some(0),
             Source::Parts(_, bytes) => Some(*bytes),
             Source::Growing(reader) => reader.len_bytes(),
+            Source::GrowingRange(_, _, left) => Some(*left),
             Source::Stream(_, len) => *len,
             Source::File { len, .. } => Some(*len),
+        }
+    }
+}
+
+/// The next piece of a range; nothing is waited for once the range is out.
+fn next_of_range(
+    reader: &mut Reader,
+    skip: &mut u64,
+    left: &mut u64,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Bytes, FillFailure>>> {
+    loop {
+        if *left == 0 {
+            return Poll::Ready(None);
+        }
+        let mut piece = match std::task::ready!(reader.poll_next(cx)) {
+            Some(Ok(piece)) => piece,
+            end => return Poll::Ready(end),
+        };
+        let passed = usize::try_from(*skip).unwrap_or(usize::MAX).min(piece.len());
+        *skip -= passed as u64;
+        piece.advance(passed);
+        piece.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+        if !piece.is_empty() {
+            *left -= piece.len() as u64;
+            return Poll::Ready(Some(Ok(piece)));
         }
     }
 }
@@ -130,6 +159,16 @@ impl HttpBody for Body {
                 }
                 None => return Poll::Ready(None),
             },
+            Source::GrowingRange(reader, skip, left) => {
+                match std::task::ready!(next_of_range(reader, skip, left, cx)) {
+                    Some(Ok(piece)) => piece,
+                    Some(Err(failure)) => {
+                        let cut = this.cut(format!("{}: {}", failure.reason, failure.detail));
+                        return Poll::Ready(Some(Err(cut)));
+                    }
+                    None => return Poll::Ready(None),
+                }
+            }
             Source::Stream(frames, _) => match std::task::ready!(frames.as_mut().poll_frame(cx)) {
                 Some(Ok(frame)) => {
                     if let Some(data) = frame.data_ref() {
@@ -154,6 +193,7 @@ impl HttpBody for Body {
             Source::Empty | Source::File { .. } => true,
             Source::Parts(parts, _) => parts.is_empty(),
             Source::Growing(_) => false,
+            Source::GrowingRange(_, _, left) => *left == 0,
             Source::Stream(frames, _) => frames.is_end_stream(),
         }
     }
@@ -163,7 +203,7 @@ impl HttpBody for Body {
             Source::Empty | Source::File { .. } => SizeHint::with_exact(0),
             Source::Parts(_, left) => SizeHint::with_exact(*left),
             // The length is announced by the field; claiming it here again would have to count what was read.
-            Source::Growing(_) => SizeHint::default(),
+            Source::Growing(_) | Source::GrowingRange(..) => SizeHint::default(),
             Source::Stream(frames, _) => frames.size_hint(),
         }
     }

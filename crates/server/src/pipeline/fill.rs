@@ -7,7 +7,7 @@ use super::look::{growing_source, serve, ttl_s};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::wishes_for;
-use super::{interim, pass};
+use super::{interim, part, pass};
 use crate::clock;
 use crate::state::{Shared, Snapshot};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -15,7 +15,8 @@ use http_body_util::BodyExt;
 use samovar_cache::{Decided, Entry, EntryHead, FillFailure, Joined, Sink, State, Ticket};
 use samovar_origin::{Answer, AnswerBody};
 use samovar_policy::{
-    CacheStatus, Exchange as Times, RequestFacts, ReuseDecision, VaryFields, VaryValues, Verdict, Wishes,
+    CacheStatus, Exchange as Times, Freshness, RequestFacts, ReuseDecision, VaryFields, VaryValues, Verdict,
+    Wishes,
 };
 use samovar_reason::{Explain, Lifetime, Lookup, Store, Upstream};
 use samovar_trace::{Fact, Tier};
@@ -33,7 +34,7 @@ const WORTH_FETCHING_BYTES: u64 = 16 * 1024 * 1024;
 /// What a fill needs to outlive its request.
 pub(super) struct Job {
     shared: Arc<Shared>,
-    question: Question,
+    pub(super) question: Question,
     any_cookies: bool,
     base: Option<(Arc<Entry>, ReuseDecision)>,
     late: Rc<RefCell<Vec<Fact>>>,
@@ -44,7 +45,7 @@ pub(super) struct Job {
 /// What the request that began a fill is told when the head has decided.
 pub(super) struct Told {
     pub(super) facts: Vec<Fact>,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
 }
 
 impl Job {
@@ -53,9 +54,14 @@ impl Job {
         self.explicit_only = true;
         self
     }
+
+    /// Notes in the request's record why it could not be stored after all.
+    pub(super) fn note_late(&self, reason: Store) {
+        self.late.borrow_mut().push(Fact::Store(reason));
+    }
 }
 
-enum Outcome {
+pub(super) enum Outcome {
     /// Look at the fill: it streams, was confirmed, or may be served stale.
     Shared {
         /// Fields of the answer that are not stored and belong to this request alone.
@@ -195,6 +201,13 @@ pub(super) fn job(x: &Exchange, route: &Route, base: Option<(Arc<Entry>, ReuseDe
 }
 
 async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
+    if let Some((base, decision)) = &job.base
+        && decision.verdict == Verdict::Complete
+    {
+        let base = Arc::clone(base);
+        let job = Job { base: None, ..job };
+        return part::complete(job, ticket, tell, base).await;
+    }
     let requested = clock::now();
     let mut question = job.question.clone();
     if let Some((base, _)) = &job.base {
@@ -219,7 +232,7 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
 }
 
 /// The origin gave no answer: a stale entry if one may be used, the failure for everyone else.
-fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>, problem: Box<Problem>) {
+pub(super) fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>, problem: Box<Problem>) {
     if let Some(base) = usable_stale(job).or_else(|| usable_cut_off(job, problem.failure.reason)) {
         ticket.stale(base);
         let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Bypassed };
@@ -285,41 +298,84 @@ pub(super) async fn on_head(
     let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
     drop_fields(&mut got.answer, &wishes);
     let announced = attempt::announced(&got.answer.body);
-    let decision = judge(&job, &ticket, &got.answer, &wishes, times, announced);
-    facts.extend((!decision.overridden.is_empty()).then(|| Fact::Overridden(decision.overridden.clone())));
-    facts.push(Fact::Store(decision.reason));
+    let (more, decision) = decide(&job, &ticket, &got.answer, times, announced, got.ours);
+    facts.extend(more);
     let Some(freshness) = decision.freshness else {
+        facts.push(Fact::Store(decision.reason));
         let until_ms =
             if is_of_the_key(decision.reason) { times.answered.mono_ms + NOT_STORABLE_MS } else { 0 };
         ticket.not_storable(decision.reason, until_ms);
         let _gone = tell.send(Told { facts, outcome: Outcome::Alone(Box::new(got)) });
         return;
     };
-    facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(&freshness)));
-    let tags = tags(&mut got, freshness.source, &snapshot, &job.question.route);
-    let head = EntryHead {
+    facts.push(Fact::Store(decision.reason));
+    let head = entry_head(&job, &mut got, freshness, decision.reason, times);
+    let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
+    let (min_bytes, max_bytes) = (wishes.min_bytes, wishes.max_bytes);
+    let mut sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
+    tell_shared(tell, facts, own_fields, decision.reason).await;
+    let came = match take_in(&mut sink, got.answer.body, announced).await {
+        Ok(()) => sink.finish(min_bytes, clock::now().mono_ms).map(|_| ()),
+        Err(broken) => Err(broken.end(sink)),
+    };
+    if let Err(reason) = came {
+        job.note_late(reason);
+    }
+}
+
+/// The verdict on storing an answer, and what the record says of it beside the verdict itself.
+pub(super) fn decide(
+    job: &Job,
+    ticket: &Ticket,
+    answer: &Answer,
+    times: Times,
+    announced: Option<u64>,
+    ours: bool,
+) -> (Vec<Fact>, samovar_policy::StoreDecision) {
+    let wishes = wishes_for(&job.question.snapshot, &job.question.route, ours);
+    let decision = judge(job, ticket, answer, &wishes, times, announced);
+    let mut facts = Vec::new();
+    facts.extend((!decision.overridden.is_empty()).then(|| Fact::Overridden(decision.overridden.clone())));
+    if let Some(freshness) = &decision.freshness {
+        facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(freshness)));
+    }
+    (facts, decision)
+}
+
+/// What is stored beside the body.
+pub(super) fn entry_head(
+    job: &Job,
+    got: &mut Got,
+    freshness: Freshness,
+    reason: Store,
+    times: Times,
+) -> EntryHead {
+    let snapshot = Arc::clone(&job.question.snapshot);
+    let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
+    EntryHead {
         status: got.answer.status,
         headers: dated(samovar_policy::stored_fields(&got.answer.headers, &wishes), times.answered.wall_ms),
         freshness,
-        vary: vary_of(&job, &got.answer.headers),
-        tags,
-        reason: decision.reason,
-        rule: mark(&job),
+        vary: vary_of(job, &got.answer.headers),
+        tags: tags(got, freshness.source, &snapshot, &job.question.route),
+        reason,
+        rule: mark(job),
         epoch: snapshot.epoch,
-    };
-    let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
-    let max_bytes = wishes.max_bytes;
-    let min_bytes = wishes.min_bytes;
-    let sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
-    // Whoever began it reads along from its first byte: the answer is told before a byte is taken in.
-    let outcome = Outcome::Shared { own_fields, store: decision.reason };
-    let told = tell.send(Told { facts, outcome }).is_ok();
-    if told {
+    }
+}
+
+/// Tells the request that began a fill that it streams. Whoever began it reads along from its first byte: the answer is
+/// told before a byte is taken in.
+pub(super) async fn tell_shared(
+    tell: oneshot::Sender<Told>,
+    facts: Vec<Fact>,
+    own_fields: Vec<(HeaderName, HeaderValue)>,
+    store: Store,
+) {
+    let outcome = Outcome::Shared { own_fields, store };
+    if tell.send(Told { facts, outcome }).is_ok() {
         // Lets the request begin to read, so that "nobody reads" cannot be true by accident of order.
         tokio::task::yield_now().await;
-    }
-    if let Some(reason) = pump(sink, got.answer.body, min_bytes, announced).await {
-        job.late.borrow_mut().push(Fact::Store(reason));
     }
 }
 
@@ -494,22 +550,38 @@ fn vary_of(job: &Job, answer: &HeaderMap) -> VaryValues {
     samovar_policy::vary_values(&names, &job.question.headers, &normalise)
 }
 
-/// Takes a body in. `Some` if it could not be stored after all.
-async fn pump(mut sink: Sink, body: AnswerBody, min_bytes: u64, announced: Option<u64>) -> Option<Store> {
+/// How a body broke off.
+pub(super) struct Broken {
+    store: Store,
+    failure: FillFailure,
+}
+
+impl Broken {
+    fn new(store: Store, reason: Upstream, detail: impl Into<Arc<str>>) -> Broken {
+        Broken { store, failure: FillFailure { reason, detail: detail.into() } }
+    }
+
+    /// Tells everyone who reads.
+    pub(super) fn end(self, sink: Sink) -> Store {
+        sink.fail(self.failure);
+        self.store
+    }
+}
+
+/// Takes a body in, until `announced` bytes are there in all, if that is known.
+pub(super) async fn take_in(sink: &mut Sink, body: AnswerBody, announced: Option<u64>) -> Result<(), Broken> {
     let mut frames = match body {
-        AnswerBody::Empty => return sink.finish(min_bytes, clock::now().mono_ms).err(),
+        AnswerBody::Empty => return whole(sink, announced),
         AnswerBody::Bytes(bytes) => {
             sink.push(bytes);
-            return sink.finish(min_bytes, clock::now().mono_ms).err();
+            return whole(sink, announced);
         }
         AnswerBody::File { file, offset, len } => samovar_origin::file_stream(file, offset, len),
         AnswerBody::Stream { frames, .. } => frames,
     };
     loop {
-        if !sink.room().await || abandoned(&sink, announced) {
-            let detail = "every client left".into();
-            sink.fail(FillFailure { reason: Upstream::ClientGone, detail });
-            return Some(Store::Abandoned);
+        if !sink.room().await || abandoned(sink, announced) {
+            return Err(Broken::new(Store::Abandoned, Upstream::ClientGone, "every client left"));
         }
         match frames.frame().await {
             Some(Ok(frame)) => {
@@ -518,18 +590,19 @@ async fn pump(mut sink: Sink, body: AnswerBody, min_bytes: u64, announced: Optio
                 }
             }
             Some(Err(failure)) => {
-                sink.fail(FillFailure { reason: failure.reason, detail: failure.detail.into() });
-                return Some(Store::Incomplete);
+                return Err(Broken::new(Store::Incomplete, failure.reason, failure.detail));
             }
-            None => break,
+            None => return whole(sink, announced),
         }
     }
-    if announced.is_some_and(|bytes| bytes != sink.arrived_bytes()) {
-        let detail = "the body is not as long as announced".into();
-        sink.fail(FillFailure { reason: Upstream::ShortBody, detail });
-        return Some(Store::Incomplete);
+}
+
+fn whole(sink: &Sink, announced: Option<u64>) -> Result<(), Broken> {
+    if announced.is_none_or(|bytes| bytes == sink.arrived_bytes()) {
+        return Ok(());
     }
-    sink.finish(min_bytes, clock::now().mono_ms).err()
+    let detail = "the body is not as long as announced";
+    Err(Broken::new(Store::Incomplete, Upstream::ShortBody, detail))
 }
 
 /// Nobody reads it, and what is left is more than is worth fetching for nobody.

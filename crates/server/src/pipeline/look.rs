@@ -5,11 +5,11 @@ use super::exchange::{Exchange, Route};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::{Routed, wishes_for};
-use super::{attempt, fill, pass, promote};
+use super::{attempt, fill, part, pass, promote};
 use crate::state::Snapshot;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_cache::{Ask, Body as Stored, Decided, Entry, Joined, Step, Ticket};
-use samovar_policy::{CacheStatus, RequestFacts, ReuseDecision, VaryValues, Verdict, Wishes};
+use samovar_policy::{CacheStatus, RequestFacts, ReuseDecision, VaryValues, Verdict, Wanted, Wishes};
 use samovar_reason::{Explain, Lookup, Store};
 use samovar_trace::{Fact, Tier};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ enum Next {
     Join(Joined),
     /// Fetch, with the entry that may be confirmed.
     Fetch(Ticket, Lookup, Option<(Arc<Entry>, ReuseDecision)>),
+    /// Fetch a range, with the parts that are here.
+    Part(Ticket, Lookup, Option<Arc<Entry>>),
     /// Ask the origin past the cache.
     Pass(Lookup),
 }
@@ -69,11 +71,9 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
     let personal = route.relevant_cookies || x.headers.contains_key(header::AUTHORIZATION);
     let facts = x.facts_for(route);
     let step = with_ask(&snapshot, route, &facts, &wishes, x.at, alone || personal, |ask| {
-        // Only a GET may fill; a HEAD, a range, or a request that wants nothing fetched uses what is there.
-        if x.method == Method::GET
-            && !x.headers.contains_key(header::RANGE)
-            && !samovar_policy::only_if_cached(&facts)
-        {
+        // Only a GET may fill; a HEAD, several ranges, or a request that wants nothing fetched uses what is there.
+        let fills = !x.headers.contains_key(header::RANGE) || part::is_plain_range(&x.headers);
+        if x.method == Method::GET && fills && !samovar_policy::only_if_cached(&facts) {
             return x.core.shared.cache.begin(ask);
         }
         match x.core.shared.cache.peek(ask) {
@@ -105,6 +105,9 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
                 base.as_ref().map(|b| b.1.age_ms as i64),
                 base.as_ref().map(|b| b.1.ttl_ms),
             ));
+            if x.headers.contains_key(header::RANGE) {
+                return for_range(ticket, reason, base);
+            }
             Next::Fetch(ticket, reason, base)
         }
         Step::Pass(decision) => {
@@ -118,6 +121,19 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
             };
             Next::Pass(note_pass(x, reason))
         }
+    }
+}
+
+/// What a request for a range fetches: the whole where it only needs to be confirmed, else the range.
+fn for_range(ticket: Ticket, reason: Lookup, base: Option<(Arc<Entry>, ReuseDecision)>) -> Next {
+    match base {
+        Some((entry, decision)) if decision.verdict == Verdict::Complete => {
+            Next::Part(ticket, reason, Some(entry))
+        }
+        Some((entry, decision)) if entry.head.freshness.has_validator => {
+            Next::Fetch(ticket, reason, Some((entry, decision)))
+        }
+        _ => Next::Part(ticket, reason, None),
     }
 }
 
@@ -162,6 +178,7 @@ pub(crate) fn with_ask<T>(
         admit_after: rule.map_or(0, |r| r.admit_after),
         admit_period_ms: rule.map_or(0, |r| r.admit_period_ms),
         owners: &owners,
+        part: facts.headers.contains_key(header::RANGE),
         alone,
     })
 }
@@ -176,9 +193,15 @@ fn judge(
     now: samovar_policy::Now,
 ) -> ReuseDecision {
     let mut decision = samovar_policy::reuse(&entry.head.freshness, facts, wishes, now);
+    if entry.body.is_part() {
+        decision = part::judge(entry, facts, decision);
+    }
     let same_rule = snapshot.mark(route.site, route.rule).is_some_and(|mark| *mark == entry.head.rule);
     if !same_rule && decision.verdict != Verdict::Pass {
-        decision.verdict = Verdict::Revalidate { stale_if_error: false };
+        decision.verdict = match entry.body.is_part() {
+            true => Verdict::Refetch,
+            false => Verdict::Revalidate { stale_if_error: false },
+        };
         decision.reason = Lookup::RuleChanged;
     }
     decision
@@ -203,6 +226,9 @@ impl Looked {
                 Next::Pass(reason) => return pass::pass(x, route, body, body_bytes, reason).await,
                 Next::Fetch(ticket, reason, base) => {
                     return fill::fetch(x, route, ticket, reason, base).await;
+                }
+                Next::Part(ticket, reason, held) => {
+                    return part::fetch(x, route, ticket, reason, held).await;
                 }
                 Next::Join(joined) => {
                     let decided = tokio::time::timeout(JOIN_MAX, joined.decided()).await;
@@ -251,6 +277,9 @@ fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result
             if !matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh) {
                 return Err(Box::new((x, route, true)));
             }
+            if !soon_enough(&x, &entry) {
+                return Err(Box::new((x, route, true)));
+            }
             let Some(source) = growing_source(&entry) else { return Err(Box::new((x, route, true))) };
             entry.meter(x.at.mono_ms, hot_period(&x, &route));
             x.note(Fact::Lookup(Lookup::Joined, Some(decision.age_ms as i64), Some(decision.ttl_ms)));
@@ -287,6 +316,19 @@ fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result
             let problem = attempt::Problem::of_fill(&failure);
             Ok(problem.into_ready(x, Some(route)))
         }
+    }
+}
+
+/// Whether a range that is wanted of a growing body is near enough to wait for.
+fn soon_enough(x: &Exchange, entry: &Entry) -> bool {
+    let Stored::Growing(growing) = &entry.body else { return true };
+    if !x.headers.contains_key(header::RANGE) || entry.head.status != StatusCode::OK {
+        return true;
+    }
+    let Some(total) = growing.len_bytes() else { return false };
+    match samovar_policy::wanted(&x.headers, &entry.head.headers, total) {
+        Wanted::Range(start, _) => start <= growing.arrived_bytes() + part::AHEAD_MAX_BYTES,
+        Wanted::Whole | Wanted::Other => true,
     }
 }
 
@@ -341,6 +383,12 @@ pub(super) fn serve(
         Lookup::Joined => "joined",
         _ => "hit",
     };
+    if entry.body.is_part()
+        && let Some(reply) = part::reply(&entry, &x.headers, decision)
+    {
+        x.note(Fact::Selected("range"));
+        return Ready::new(x, Some(route), reply);
+    }
     promote::consider(&mut x, &route, &entry, decision);
     let reply = Reply {
         status: entry.head.status,

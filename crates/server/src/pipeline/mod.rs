@@ -16,6 +16,7 @@ mod interim;
 mod learn;
 mod look;
 pub mod page;
+mod part;
 mod pass;
 mod promote;
 mod reply;

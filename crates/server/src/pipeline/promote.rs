@@ -55,6 +55,7 @@ pub fn barred(rule: &Rule, entry: &Entry, decision: &ReuseDecision) -> Option<Ho
     match &entry.body {
         Body::Chunks(chunks) if chunks.len_bytes() <= rule.hot.max_bytes => None,
         Body::Growing(_) => Some(Hot::Incomplete),
+        Body::Parts(_) | Body::Verbatim { .. } => Some(Hot::Incomplete),
         Body::Chunks(_) | Body::Extent { .. } => Some(Hot::TooLarge),
     }
 }

@@ -160,15 +160,15 @@ fn shape(
             headers.remove(header::CONTENT_TYPE);
             Source::Empty
         }
-        Selected::Range { start, end } => match slice(&body, start, end) {
-            Some(source) => {
+        Selected::Range { start, end } => match cut(body, start, end) {
+            Ok(source) => {
                 x.note(Fact::Selected("range"));
                 *status = StatusCode::PARTIAL_CONTENT;
                 set(headers, header::CONTENT_RANGE, format!("bytes {start}-{}/{total}", end - 1));
                 headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end - start));
                 source
             }
-            None => whole(body),
+            Err(body) => whole(body),
         },
         Selected::Ranges(ranges) => match multipart(&body, &ranges, total, headers) {
             Some((source, boundary)) => {
@@ -200,9 +200,20 @@ fn whole_entry(entry: &Arc<Entry>) -> Source {
     match &entry.body {
         Stored::Chunks(chunks) => Source::slice(chunks, 0, chunks.len_bytes()),
         Stored::Growing(growing) => growing.read().map_or(Source::Empty, Source::Growing),
+        // Answered by `part`, never as a whole.
+        Stored::Parts(_) | Stored::Verbatim { .. } => Source::Empty,
         Stored::Extent { file, offset, len } => {
             Source::Stream(samovar_origin::file_stream(Arc::clone(file), *offset, *len), Some(*len))
         }
+    }
+}
+
+/// The bytes `start..end` of a body; the body comes back if they cannot be cut from it.
+fn cut(body: ReplyBody, start: u64, end: u64) -> Result<Source, ReplyBody> {
+    match body {
+        // Read along from its beginning, as it may still be arriving.
+        ReplyBody::Source(Source::Growing(reader)) => Ok(Source::GrowingRange(reader, start, end - start)),
+        body => slice(&body, start, end).ok_or(body),
     }
 }
 
@@ -213,7 +224,7 @@ fn slice(body: &ReplyBody, start: u64, end: u64) -> Option<Source> {
             Stored::Extent { file, offset, .. } => {
                 Some(extent(Arc::clone(file), offset + start, end - start))
             }
-            Stored::Growing(_) => None,
+            Stored::Growing(_) | Stored::Parts(_) | Stored::Verbatim { .. } => None,
         },
         ReplyBody::Source(Source::File { file, offset, .. }) => {
             Some(extent(Arc::clone(file), offset + start, end - start))

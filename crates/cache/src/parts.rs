@@ -1,0 +1,142 @@
+//! A body of which only parts are here: disjoint extents of a known whole.
+//!
+//! Immutable, like every stored body: a further part makes another. Not here: which parts belong together (`policy`).
+
+use crate::body::Chunks;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Extents held of one body; beyond, the smallest leaves, so that a client asking for single bytes gains nothing.
+const EXTENTS_MAX: usize = 64;
+
+/// Some bytes of a body of `total`.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    total: u64,
+    /// Sorted, disjoint, none empty.
+    extents: Vec<Extent>,
+}
+
+#[derive(Clone, Debug)]
+struct Extent {
+    start: u64,
+    end: u64,
+    chunks: Arc<Chunks>,
+    /// Where `start` lies in `chunks`.
+    from: u64,
+}
+
+impl Parts {
+    /// One part; `None` if it is empty or reaches beyond the whole.
+    pub fn new(total: u64, start: u64, chunks: Arc<Chunks>) -> Option<Parts> {
+        Parts { total, extents: Vec::new() }.with(start, chunks)
+    }
+
+    /// With one more part, which replaces what it overlaps.
+    pub fn with(&self, start: u64, chunks: Arc<Chunks>) -> Option<Parts> {
+        let end = start.checked_add(chunks.len_bytes()).filter(|end| *end <= self.total && *end > start)?;
+        let mut extents = Vec::with_capacity(self.extents.len() + 2);
+        for old in &self.extents {
+            let before = Extent { end: old.end.min(start), ..old.clone() };
+            let from = old.start.max(end);
+            let after = Extent { start: from, from: old.from + (from - old.start), ..old.clone() };
+            extents.extend([before, after].into_iter().filter(|extent| extent.start < extent.end));
+        }
+        extents.push(Extent { start, end, chunks, from: 0 });
+        while extents.len() > EXTENTS_MAX {
+            let smallest = (0..extents.len()).min_by_key(|at| extents.get(*at).map(|e| e.end - e.start))?;
+            extents.remove(smallest);
+        }
+        extents.sort_by_key(|extent| extent.start);
+        Some(Parts { total: self.total, extents })
+    }
+
+    /// Length of the whole, bytes.
+    pub fn total_bytes(&self) -> u64 {
+        self.total
+    }
+
+    /// The extents that are here, `start..end`, sorted and disjoint.
+    pub fn held(&self) -> Vec<(u64, u64)> {
+        self.extents.iter().map(|extent| (extent.start, extent.end)).collect()
+    }
+
+    /// Bytes that are here.
+    pub fn held_bytes(&self) -> u64 {
+        self.extents.iter().map(|extent| extent.end - extent.start).sum()
+    }
+
+    /// The bytes `start..end`, if all of them are here.
+    pub fn slice(&self, start: u64, end: u64) -> Option<Vec<Bytes>> {
+        if start >= end {
+            return None;
+        }
+        let mut at = start;
+        let mut out = Vec::new();
+        for extent in self.extents.iter().filter(|extent| extent.end > start && extent.start < end) {
+            if extent.start > at {
+                return None;
+            }
+            let to = extent.end.min(end);
+            let offset = extent.from + (at - extent.start);
+            out.extend(extent.chunks.slice(offset, offset + (to - at)));
+            at = to;
+        }
+        (at >= end).then_some(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against an array of what was put where.
+        #[test]
+        fn as_an_array_would(
+            writes in proptest::collection::vec((0_usize..40, 1_usize..12), 1..12),
+            asks in proptest::collection::vec((0_u64..41, 0_u64..41), 20),
+        ) {
+            let budget = Budget::new(1 << 20);
+            let mut array = [None; 40];
+            let mut parts = Parts { total: 40, extents: Vec::new() };
+            for (serial, (start, len)) in writes.into_iter().enumerate() {
+                let piece = Bytes::from(vec![serial as u8; len]);
+                let chunks = Arc::new(Chunks::new(vec![piece.slice(..len / 2), piece.slice(len / 2..)], &budget));
+                let with = parts.with(start as u64, chunks);
+                prop_assert_eq!(with.is_some(), start + len <= 40);
+                if let Some(with) = with {
+                    parts = with;
+                    array[start..start + len].fill(Some(serial as u8));
+                }
+            }
+            prop_assert_eq!(parts.held_bytes(), array.iter().flatten().count() as u64);
+            for (start, end) in asks {
+                let all: Option<Vec<u8>> = (start < end)
+                    .then(|| array.get(start as usize..end as usize)?.iter().copied().collect())
+                    .flatten();
+                let got = parts.slice(start, end).map(|pieces| pieces.concat());
+                prop_assert_eq!(got, all, "{}..{}", start, end);
+            }
+            drop(parts);
+            prop_assert_eq!(budget.used_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn single_bytes_do_not_add_up() {
+        let budget = Budget::new(1 << 20);
+        let byte = |n: u64| Arc::new(Chunks::new(vec![Bytes::from(vec![n as u8])], &budget));
+        let mut parts =
+            Parts::new(1 << 20, 0, Arc::new(Chunks::new(vec![Bytes::from(vec![7; 100])], &budget))).unwrap();
+        for n in 0..1_000 {
+            parts = parts.with(200 + 2 * n, byte(n)).unwrap();
+        }
+        assert_eq!(parts.held().len(), EXTENTS_MAX);
+        assert_eq!(parts.held().first(), Some(&(0, 100)), "the large part stays");
+        assert!(Parts::new(10, u64::MAX, byte(1)).is_none());
+        assert!(Parts::new(10, 10, byte(1)).is_none());
+    }
+}
