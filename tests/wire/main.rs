@@ -18,6 +18,7 @@ mod t27_origin_says;
 mod t28_stale;
 mod t30_privacy;
 mod t40_collapse;
+mod t45_herd;
 mod t50_origin;
 mod t60_admin;
 mod t70_hot;
