@@ -122,6 +122,26 @@ fn while_it_is_refreshed_once_for_all() {
     assert_eq!((late.is_hit(), late.text().as_str()), (false, "answer 1"));
 }
 
+/// What is allowed is allowed when the origin fails, not when it was asked: it may take its time to fail.
+#[test]
+fn an_error_that_comes_late_finds_an_older_answer() {
+    for (allowed, status) in [("11s", 502), ("60s", 200)] {
+        let origin = Origin::raw(|asked, stream| {
+            if asked.number == 0 {
+                stream
+                    .write_all(format!("HTTP/1.1 200 OK\r\n{OLD}Content-Length: 3\r\n\r\nold").as_bytes())
+                    .unwrap();
+                return After::Keep;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2_500));
+            After::Close
+        });
+        let server = site(&origin, &format!("stale_if_error = \"{allowed}\"\nstale_if_unreachable = \"0s\""));
+        server.get("/x", &[]);
+        assert_eq!(server.get("/x", &[]).status, status, "{allowed}");
+    }
+}
+
 /// Past `keep` nothing is asked conditionally any more.
 #[test]
 fn keep_bounds_what_is_asked_about() {

@@ -42,7 +42,7 @@ pub use partial::{
     Part, PartUse, Wanted, combined_fields, content_range, if_range, missing, of_the_whole, part_use,
     range_field, same_representation, wanted,
 };
-pub use reuse::{is_unreachable, may_look, may_serve_unreachable, only_if_cached, reuse};
+pub use reuse::{is_unreachable, may_look, may_stand_in, only_if_cached, reuse};
 pub use select::select;
 pub use status::fwd_of;
 pub use storable::storable;

@@ -130,7 +130,7 @@ fn stale(f: &Freshness, wishes: &Wishes, asked: &Asked, staleness_ms: u64) -> (V
 /// True if the answer about which `decision` was made may be served now that the origin turned out to be out of reach.
 /// A cache that is cut off may serve stale (RFC 9111 §4.2.4), unless that was forbidden; for how long is the operator's
 /// word.
-pub fn may_serve_unreachable(f: &Freshness, decision: &ReuseDecision) -> bool {
+fn may_serve_unreachable(f: &Freshness, decision: &ReuseDecision) -> bool {
     let asked_for_age = !matches!(decision.reason, Lookup::RuleChanged | Lookup::RequestFreshness);
     let allowed = !f.must_revalidate && !f.always_revalidate && f.stale_if_unreachable_ms > 0;
     let staleness_ms = decision.ttl_ms.min(0).unsigned_abs();
@@ -138,6 +138,17 @@ pub fn may_serve_unreachable(f: &Freshness, decision: &ReuseDecision) -> bool {
         && asked_for_age
         && allowed
         && staleness_ms <= f.stale_if_unreachable_ms
+}
+
+/// True if the answer about which `decision` was made may stand in for an origin that has failed `now`: what was allowed
+/// when the origin was asked must be so still when it fails, which may be much later (RFC 5861 §4). `unreachable` says
+/// that no answer came at all, see [`is_unreachable`].
+pub fn may_stand_in(f: &Freshness, decision: &ReuseDecision, now: Now, unreachable: bool) -> bool {
+    let now_decision = ReuseDecision { ttl_ms: ttl_ms(f, now), age_ms: age_ms(f, now), ..*decision };
+    let staleness_ms = now_decision.ttl_ms.min(0).unsigned_abs();
+    let on_error = matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true });
+    (on_error && (staleness_ms == 0 || staleness_ms <= f.stale_if_error_ms))
+        || (unreachable && may_serve_unreachable(f, &now_decision))
 }
 
 /// Whether a failed attempt means that the cache is cut off from its origin (RFC 9111 §4.2.4), in the sense that no

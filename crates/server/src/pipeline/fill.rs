@@ -155,6 +155,9 @@ pub(super) async fn ready(
             Decided::Stale(entry) => {
                 let mut decision = base.map_or(STALE, |(_, d)| d);
                 decision.reason = stale_reason(&decision);
+                let now = clock::now();
+                decision.age_ms = samovar_policy::age_ms(&entry.head.freshness, now);
+                decision.ttl_ms = samovar_policy::ttl_ms(&entry.head.freshness, now);
                 x.note(Fact::Lookup(decision.reason, Some(decision.age_ms as i64), Some(decision.ttl_ms)));
                 serve(x, route, entry, &decision)
             }
@@ -233,7 +236,7 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
 
 /// The origin gave no answer: a stale entry if one may be used, the failure for everyone else.
 pub(super) fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>, problem: Box<Problem>) {
-    if let Some(base) = usable_stale(job).or_else(|| usable_cut_off(job, problem.failure.reason)) {
+    if let Some(base) = usable_stale(job, Some(problem.failure.reason)) {
         ticket.stale(base);
         let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Bypassed };
         let _gone = tell.send(Told { facts: vec![problem.fact], outcome });
@@ -247,17 +250,11 @@ pub(super) fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>,
     let _gone = tell.send(Told { facts: Vec::new(), outcome: Outcome::Failed(problem) });
 }
 
-fn usable_stale(job: &Job) -> Option<Arc<Entry>> {
+/// What is stored, if it may stand in for the origin: one that answered with an error, or gave no answer for this reason.
+fn usable_stale(job: &Job, why: Option<Upstream>) -> Option<Arc<Entry>> {
     let (base, decision) = job.base.as_ref()?;
-    let allowed = matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true });
-    (allowed && base.state() != State::Dead).then(|| Arc::clone(base))
-}
-
-/// RFC 9111 §4.2.4: a cache that is cut off from the origin may serve stale.
-fn usable_cut_off(job: &Job, why: Upstream) -> Option<Arc<Entry>> {
-    let (base, decision) = job.base.as_ref()?;
-    let allowed = samovar_policy::is_unreachable(why)
-        && samovar_policy::may_serve_unreachable(&base.head.freshness, decision);
+    let unreachable = why.is_some_and(samovar_policy::is_unreachable);
+    let allowed = samovar_policy::may_stand_in(&base.head.freshness, decision, clock::now(), unreachable);
     (allowed && base.state() != State::Dead).then(|| Arc::clone(base))
 }
 
@@ -286,7 +283,7 @@ pub(super) async fn on_head(
         }
         // RFC 5861 §4: an error of the origin may be answered by what it said before.
         if got.answer.status.is_server_error()
-            && let Some(stale) = usable_stale(&job)
+            && let Some(stale) = usable_stale(&job, None)
         {
             ticket.stale(stale);
             let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Bypassed };

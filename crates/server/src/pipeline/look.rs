@@ -290,12 +290,13 @@ fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result
             let snapshot = Arc::clone(&x.snapshot);
             let wishes = wishes_for(&snapshot, &route, false);
             let facts = x.facts_for(&route);
-            let (fits, mut decision) = with_ask(&snapshot, &route, &facts, &wishes, x.at, false, |ask| {
+            // What stands in for a failed origin must be young enough when it failed, not when this request came.
+            let at = if failed { crate::clock::now() } else { x.at };
+            let (fits, mut decision) = with_ask(&snapshot, &route, &facts, &wishes, at, false, |ask| {
                 ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
             });
-            let stale_allowed = failed
-                && (matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true })
-                    || samovar_policy::may_serve_unreachable(&entry.head.freshness, &decision));
+            let stale_allowed =
+                failed && samovar_policy::may_stand_in(&entry.head.freshness, &decision, at, true);
             if !fits
                 || !(matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh) || stale_allowed)
             {
