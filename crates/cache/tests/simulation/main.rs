@@ -43,6 +43,9 @@ use world::World;
 const ROUND: u64 = 5_000;
 const ROUNDS: u64 = 20;
 
+/// Steps in all, unless told otherwise.
+const STEPS: u64 = 4_600_000;
+
 /// What one run of all seeds is worth: each kind of event at least this often.
 const ENOUGH: u64 = 1_000;
 
@@ -79,7 +82,7 @@ fn nothing_is_given_that_may_not_be() {
         live(seed, &mut all);
         return;
     }
-    let wanted = number("SAMOVAR_SIM_STEPS").unwrap_or(4_600_000);
+    let wanted = number("SAMOVAR_SIM_STEPS").unwrap_or(STEPS);
     let (mut steps, mut seed) = (0, 1);
     while steps < wanted {
         steps += live(seed, &mut all);
@@ -90,5 +93,6 @@ fn nothing_is_given_that_may_not_be() {
         println!("{count:>9}  {what}");
     }
     let rare: Vec<_> = all.all().into_iter().filter(|(_, count)| *count < ENOUGH).collect();
-    assert!(rare.is_empty(), "too rare to prove anything: {rare:?}");
+    // A shorter run, asked for, only looks for what it meets.
+    assert!(rare.is_empty() || wanted < STEPS, "too rare to prove anything: {rare:?}");
 }
