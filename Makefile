@@ -1,7 +1,7 @@
 # Everything a newcomer or CI types. The work is done by cargo and by the small scripts in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench fuzz clean
+.PHONY: help demo test test-all lint bench fuzz mutants clean
 
 help: ## this list
 	@printf 'Samovar: an output cache that explains itself; thirst: the load tester beside it.\n\n'
@@ -26,6 +26,9 @@ bench: ## measure beside other servers, into bench/runs/
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60) each
 	@bash scripts/fuzz.sh
+
+mutants: ## plant faults in what decides, and see whether the tests notice (an hour)
+	@bash scripts/mutants.sh
 
 clean: ## remove everything built
 	@cargo clean

@@ -46,8 +46,8 @@ fn resource(total: u64, version: &Arc<AtomicU64>, fields: &'static str) -> Origi
             None => ("200 OK".to_owned(), (0, total)),
         };
         let head = format!("HTTP/1.1 {line}\r\n{fields}Content-Length: {}\r\n\r\n", end - start);
-        stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(&bytes(version, start, end)).unwrap();
+        // In one piece, or the second would wait for the first to be acknowledged.
+        stream.write_all(&[head.as_bytes(), &bytes(version, start, end)].concat()).unwrap();
         After::Keep
     })
 }
@@ -243,6 +243,33 @@ fn parts_obey_the_rules_of_the_whole() {
     assert!(of("a").is_hit() && !of("b").is_hit() && of("a").is_hit() && of("b").is_hit());
     server.tell(&["cache", "purge", "/r"]);
     assert!(!of("a").is_hit() && !of("b").is_hit());
+}
+
+/// Parts that are stale, doubted or purged softly are not asked about and not completed: they are fetched anew.
+#[test]
+fn parts_that_do_not_hold_any_more() {
+    let version = fixed();
+    let origin =
+        resource(100, &version, "Cache-Control: max-age=60, stale-while-revalidate=60\r\nETag: TAG\r\n");
+    let server = Server::before(&origin.url, &[]);
+    range(&server, "/r", "bytes=0-49");
+    version.store(2, Ordering::SeqCst);
+    server.tell(&["cache", "purge", "/r", "--soft"]);
+    assert_eq!(range(&server, "/r", "bytes=10-19").body, bytes(2, 10, 20));
+    server.tell(&["cache", "purge", "/r", "--soft"]);
+    version.store(3, Ordering::SeqCst);
+    assert_eq!(server.get("/r", &[]).body, bytes(3, 0, 100));
+    assert!(
+        origin.asked().iter().all(|asked| asked.field("if-range").is_none()),
+        "nothing old is built upon"
+    );
+    let aged = "Cache-Control: max-age=60, stale-while-revalidate=60\r\nAge: 70\r\nETag: TAG\r\n";
+    let origin = resource(100, &fixed(), aged);
+    let server = Server::before(&origin.url, &[]);
+    range(&server, "/r", "bytes=0-49");
+    let again = range(&server, "/r", "bytes=0-49");
+    assert!(!again.is_hit() && again.cache_status().contains("fwd=stale"), "{}", again.cache_status());
+    assert_eq!(server.get("/r", &[]).body, bytes(1, 0, 100));
 }
 
 #[test]

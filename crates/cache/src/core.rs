@@ -479,7 +479,11 @@ impl Cache {
 fn weigh(ask: &Ask<'_>, entry: &Arc<Entry>) -> ReuseDecision {
     let mut decision = (ask.judge)(entry);
     let unasked = matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh);
-    if entry.state() == State::Soft && unasked {
+    if entry.state() == State::Soft && entry.body.is_part() && decision.verdict != Verdict::Pass {
+        // Parts are not asked about; they are fetched anew.
+        decision.verdict = Verdict::Refetch;
+        decision.reason = Lookup::Purged;
+    } else if entry.state() == State::Soft && unasked {
         decision.verdict = Verdict::Revalidate { stale_if_error: true };
         decision.reason = Lookup::Purged;
     }

@@ -44,7 +44,11 @@ pub(super) fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecisi
         return by_age;
     }
     if by_age.verdict != Verdict::Serve {
-        return ReuseDecision { verdict: Verdict::Refetch, ..by_age };
+        let reason = match by_age.reason {
+            Lookup::StaleWhileRevalidate => Lookup::Expired,
+            reason => reason,
+        };
+        return ReuseDecision { verdict: Verdict::Refetch, reason, ..by_age };
     }
     let missing = |verdict| ReuseDecision { verdict, reason: Lookup::PartMissing, ..by_age };
     if facts.method != http::Method::GET {
