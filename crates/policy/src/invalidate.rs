@@ -173,6 +173,21 @@ mod tests {
     }
 
     #[test]
+    fn https_has_its_own_default_port() {
+        let base: Uri = "https://h.example/a".parse().unwrap();
+        for (reference, want) in [
+            ("https://h.example:443/x", Some("https://h.example:443/x")),
+            ("https://h.example:80/x", None),
+            ("http://h.example:443/x", None),
+        ] {
+            let mut map = HeaderMap::new();
+            map.append(header::LOCATION, HeaderValue::from_static(reference));
+            let want: Vec<String> = want.map(str::to_owned).into_iter().collect();
+            assert_eq!(invalidated(&base, &map), want, "{reference}");
+        }
+    }
+
+    #[test]
     fn a_post_answers_get_only_for_its_own_url() {
         for (method, status, reference, want) in [
             ("POST", 200, "/a/b?q=1", true),
@@ -221,6 +236,7 @@ mod tests {
             ("http://u@h.example/x", None),
             ("http://", None),
             ("mailto:a@b", None),
+            ("c?u=x://h.example/", Some("http://h.example/a/c?u=x://h.example/")),
         ] {
             assert_eq!(
                 of("location", reference),

@@ -300,6 +300,19 @@ mod tests {
     }
 
     #[test]
+    fn what_speaks_of_one_part_is_not_of_the_whole() {
+        let mut part = heads(&[
+            ("content-range", "bytes 0-4/10"),
+            ("content-length", "5"),
+            ("content-digest", "x"),
+            ("content-md5", "x"),
+            ("repr-digest", "whole"),
+        ]);
+        of_the_whole(&mut part);
+        assert_eq!(part, heads(&[("repr-digest", "whole")]));
+    }
+
+    #[test]
     fn the_newest_part_names_the_fields() {
         let stored = heads(&[("etag", "\"a\""), ("x", "1"), ("y", "1"), ("content-type", "a/b")]);
         let new = heads(&[

@@ -144,7 +144,7 @@ fn may_serve_unreachable(f: &Freshness, decision: &ReuseDecision) -> bool {
 /// when the origin was asked must be so still when it fails, which may be much later (RFC 5861 §4). `unreachable` says
 /// that no answer came at all, see [`is_unreachable`].
 pub fn may_stand_in(f: &Freshness, decision: &ReuseDecision, now: Now, unreachable: bool) -> bool {
-    let now_decision = ReuseDecision { ttl_ms: ttl_ms(f, now), age_ms: age_ms(f, now), ..*decision };
+    let now_decision = ReuseDecision { ttl_ms: ttl_ms(f, now), ..*decision };
     let staleness_ms = now_decision.ttl_ms.min(0).unsigned_abs();
     let on_error = matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true });
     (on_error && (staleness_ms == 0 || staleness_ms <= f.stale_if_error_ms))

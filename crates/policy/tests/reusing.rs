@@ -5,10 +5,10 @@ mod common;
 use common::{Fields, MONO_MS, after, get, heads, wishes, wishing};
 use http::Method;
 use samovar_policy::{
-    Freshness, LifetimeWish, Overrides, Reload, RequestFacts, Verdict, Wishes, may_look, only_if_cached,
-    reuse,
+    Freshness, LifetimeWish, Overrides, Reload, RequestFacts, ReuseDecision, Verdict, Wishes, is_unreachable,
+    may_look, may_stand_in, only_if_cached, reuse,
 };
-use samovar_reason::{Lifetime, Lookup};
+use samovar_reason::{Lifetime, Lookup, Upstream};
 
 /// Fresh for ten seconds by the origin's word, then stale for five with a refresh and for twenty if the origin fails.
 fn stored() -> Freshness {
@@ -58,6 +58,80 @@ fn by_time() {
     );
     let decision = reuse(&stored(), &get(&heads(&[])), &wishes(), after(12_000));
     assert_eq!((decision.age_ms, decision.ttl_ms), (12_000, -2_000));
+}
+
+#[test]
+fn past_keep_nothing_is_asked_about() {
+    let keeping = |keep_ms| Wishes { keep_ms, ..wishes() };
+    for (keep_ms, ms, want) in [
+        (None, 9_000_000, (ASK, Lookup::Expired)),
+        (Some(25_000), 9_999, (Verdict::Serve, Lookup::Fresh)),
+        (Some(25_000), 35_000, (ASK, Lookup::Expired)),
+        (Some(25_000), 35_001, (Verdict::Refetch, Lookup::PastKeep)),
+        (Some(0), 10_000, (Verdict::ServeAndRefresh, Lookup::StaleWhileRevalidate)),
+        (Some(0), 10_001, (Verdict::Refetch, Lookup::PastKeep)),
+    ] {
+        assert_eq!(judge(&stored(), &[], &keeping(keep_ms), ms), want, "{keep_ms:?} after {ms} ms");
+    }
+}
+
+/// An error: 20 s after the lifetime of 10 s; out of reach: 40 s.
+#[test]
+fn standing_in_for_an_origin() {
+    let f = Freshness { stale_if_unreachable_ms: 40_000, ..stored() };
+    let decided = |verdict, reason| ReuseDecision { verdict, reason, age_ms: 0, ttl_ms: -1 };
+    let (yes, no) = (decided(ASK_OR_STALE, Lookup::Expired), decided(ASK, Lookup::Expired));
+    for (f, decision, ms, error, cut_off) in [
+        (f, yes, 30_000, true, true),
+        (f, yes, 30_001, false, true),
+        (f, yes, 50_000, false, true),
+        (f, yes, 50_001, false, false),
+        (f, no, 12_000, false, true),
+        (f, no, 50_001, false, false),
+        // Fresh, and doubted: a soft purge, a client's wish.
+        (Freshness { stale_if_error_ms: 0, ..f }, decided(ASK_OR_STALE, Lookup::Purged), 9_999, true, true),
+        (Freshness { stale_if_error_ms: 0, ..f }, decided(ASK_OR_STALE, Lookup::Purged), 10_000, true, true),
+        (Freshness { stale_if_error_ms: 0, ..f }, decided(ASK_OR_STALE, Lookup::Purged), 10_001, false, true),
+        (f, decided(ASK, Lookup::RequestFreshness), 12_000, false, false),
+        (f, decided(ASK, Lookup::RuleChanged), 12_000, false, false),
+        (f, decided(Verdict::Pass, Lookup::Expired), 12_000, false, false),
+        (f, decided(Verdict::Refetch, Lookup::PastKeep), 12_000, false, false),
+        (Freshness { must_revalidate: true, ..f }, no, 12_000, false, false),
+        (Freshness { always_revalidate: true, ..f }, no, 12_000, false, false),
+        (Freshness { stale_if_unreachable_ms: 0, ..f }, no, 9_000, false, false),
+        (Freshness { stale_if_unreachable_ms: 1, ..f }, no, 10_001, false, true),
+    ] {
+        let got = [false, true].map(|unreachable| may_stand_in(&f, &decision, after(ms), unreachable));
+        assert_eq!(got, [error, cut_off], "{decision:?} after {ms} ms with {f:?}");
+    }
+}
+
+#[test]
+fn what_being_cut_off_means() {
+    for (why, want) in [
+        (Upstream::Refused, true),
+        (Upstream::Reset, true),
+        (Upstream::HeadTimeout, true),
+        (Upstream::Unresolved, true),
+        (Upstream::BadHead, false),
+        (Upstream::QueueFull, false),
+        (Upstream::Overloaded, false),
+        (Upstream::ShortBody, false),
+    ] {
+        assert_eq!(is_unreachable(why), want, "{why}");
+    }
+}
+
+#[test]
+fn a_stored_answer_or_none() {
+    for (fields, want) in [
+        (&[][..], false),
+        (&[("cache-control", "only-if-cached")], true),
+        (&[("cache-control", "max-age=0")], false),
+        (&[("pragma", "only-if-cached")], false),
+    ] {
+        assert_eq!(only_if_cached(&get(&heads(fields))), want, "{fields:?}");
+    }
 }
 
 #[test]

@@ -384,3 +384,23 @@ fn what_is_remembered() {
     let f = of(&[("cache-control", "s-maxage=1")], &Wishes { lifetime: LifetimeWish::For(1), ..wished });
     assert!(!f.must_revalidate && !f.explicit && f.stale_while_revalidate_ms == 4);
 }
+
+/// A lifetime of zero is no consent: the answer may be kept to be asked about, and cookies matter for it.
+#[test]
+fn no_time_at_all_is_not_explicit() {
+    for (control, explicit) in [("max-age=0", false), ("s-maxage=0", false), ("max-age=1", true)] {
+        let kept = common::store(&[], &[("cache-control", control), ("etag", "\"e\"")], &wishes());
+        assert_eq!(kept.freshness.unwrap().explicit, explicit, "{control}");
+    }
+}
+
+/// "Until changed" is said as such, however old the answer was when it came, and no other lifetime is taken for it.
+#[test]
+fn until_changed_is_a_lifetime_of_its_own() {
+    let aged = &[("age", "10"), ("etag", "\"e\"")];
+    let f = common::store(&[], aged, &wishing(LifetimeWish::UntilChanged)).freshness.unwrap();
+    assert_eq!((f.lifetime_ms, samovar_policy::lifetime_given_ms(&f)), (u64::MAX, u64::MAX));
+    let f = common::store(&[], aged, &wishing(LifetimeWish::For(u64::MAX - 5))).freshness.unwrap();
+    assert_eq!(f.lifetime_ms, u64::MAX - 1);
+    assert!(samovar_policy::ttl_ms(&f, common::after(0)) < i64::MAX);
+}
