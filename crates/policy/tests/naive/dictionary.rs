@@ -156,7 +156,7 @@ fn number(rest: Rest<'_>) -> Option<(Value, Rest<'_>)> {
     }
     if digits.get(whole) == Some(&b'.') {
         let part = digits[whole + 1..].iter().take_while(|b| b.is_ascii_digit()).count();
-        let sound = whole <= 12 && part >= 1 && part <= 3;
+        let sound = whole <= 12 && (1..=3).contains(&part);
         return sound.then_some((Value::Other, &digits[whole + 1 + part..]));
     }
     if whole > 15 {
