@@ -199,7 +199,7 @@ fn reasons(all: &[Outcome], server: &Server) {
         let at: usize = request.parse().unwrap();
         let status = test.cache_status[at - 1].as_deref().unwrap_or_default();
         assert!(status.ends_with(&format!("detail={detail}")), "{id}, request {at}: {status}");
-        let told = server.tell(&["trace", "--url", &format!("*{}*", test.uuid)]);
-        assert!(told.contains(detail), "{id}: `samovar trace` says nothing of {detail}:\n{told}");
+        let told = server.tell(&["explain", &format!("/test/{}", test.uuid)]);
+        assert!(told.contains(detail), "{id}: `samovar explain` says nothing of {detail}:\n{told}");
     }
 }
