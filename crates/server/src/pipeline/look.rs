@@ -212,6 +212,7 @@ impl Looked {
     pub(super) async fn fetch(self) -> Ready {
         let Looked { mut x, mut route, body, body_bytes, mut next } = self;
         let mut asked_again = 0;
+        // What asks the origin is boxed: a hit must not carry its room from place to place.
         loop {
             match next {
                 Next::Serve(entry, decision, ticket) => {
@@ -223,12 +224,12 @@ impl Looked {
                 Next::Pass(_) if samovar_policy::only_if_cached(&x.facts_for(&route)) => {
                     return only_if_cached(x, route);
                 }
-                Next::Pass(reason) => return pass::pass(x, route, body, body_bytes, reason).await,
+                Next::Pass(reason) => return Box::pin(pass::pass(x, route, body, body_bytes, reason)).await,
                 Next::Fetch(ticket, reason, base) => {
-                    return fill::fetch(x, route, ticket, reason, base).await;
+                    return Box::pin(fill::fetch(x, route, ticket, reason, base)).await;
                 }
                 Next::Part(ticket, reason, held) => {
-                    return part::fetch(x, route, ticket, reason, held).await;
+                    return Box::pin(part::fetch(x, route, ticket, reason, held)).await;
                 }
                 Next::Join(joined) => {
                     let decided = tokio::time::timeout(JOIN_MAX, joined.decided()).await;
