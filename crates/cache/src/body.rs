@@ -429,6 +429,35 @@ mod tests {
     }
 
     #[test]
+    fn many_small_pieces_become_one_chunk_and_are_charged_as_they_come() {
+        let budget = Budget::new(1 << 30);
+        let body = Growing::new(Some(5_000), &budget);
+        assert_eq!((body.len_bytes(), body.readers()), (Some(5_000), 0));
+        let readers = [body.read().unwrap(), body.read().unwrap()];
+        assert_eq!(body.readers(), 2);
+        drop(readers);
+        assert_eq!(body.readers(), 0);
+        for n in 1..=100 {
+            body.push(Bytes::from(vec![7; 50]));
+            assert_eq!((budget.used_bytes(), body.arrived_bytes()), (n * 50, n * 50));
+        }
+        let chunks = body.to_chunks(&budget);
+        assert_eq!((chunks.parts().len(), chunks.len_bytes()), (1, 5_000));
+        // What is larger than a chunk is cut into chunks, as it comes.
+        let body = Growing::new(None, &budget);
+        assert_eq!(body.len_bytes(), None);
+        for _ in 0..1_000 {
+            body.push(Bytes::from(vec![7; 1_000]));
+        }
+        body.end(Ok(()));
+        assert_eq!(body.len_bytes(), Some(1_000_000));
+        let parts = body.to_chunks(&budget);
+        let sizes: Vec<usize> = parts.parts().iter().map(Bytes::len).collect();
+        assert_eq!(sizes, [263_000, 263_000, 263_000, 211_000]);
+        assert_eq!((Body::Chunks(Arc::new(parts)).is_part(), chunks.slice(50, 50).len()), (false, 0));
+    }
+
+    #[test]
     fn an_overflowed_body_is_bounded_by_the_slowest_reader() {
         let budget = Budget::new(1 << 30);
         let body = Growing::new(None, &budget);

@@ -5,7 +5,7 @@
 
 use crate::sfv::{self, Value};
 use crate::surrogate;
-use crate::syntax::{Single, delta_seconds, elements, is_token, single, trim_ows, unquote};
+use crate::syntax::{Single, delta_seconds, elements, single, trim_ows, unquote};
 use http::{HeaderMap, HeaderName, header};
 use samovar_reason::Lifetime;
 
@@ -226,8 +226,8 @@ impl<'a> Argument<'a> {
     fn read(text: &'a [u8]) -> Argument<'a> {
         match unquote(text) {
             Some(plain) => Argument::Quoted(plain),
-            None if is_token(text) => Argument::Token(text),
-            None => Argument::Unusable,
+            // Whether it is a token does not matter: what is not all digits is no number.
+            None => Argument::Token(text),
         }
     }
 

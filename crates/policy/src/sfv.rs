@@ -273,6 +273,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn booleans() {
+        for (text, want) in
+            [("a=?1", Some(true)), ("a=?0", Some(false)), ("a=?2", None), ("a=?", None), ("a", Some(true))]
+        {
+            let read = dictionary(text.as_bytes()).map(|members| members[0].1.clone());
+            assert_eq!(read, want.map(Value::Boolean), "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_read_without_panic(text in proptest::collection::vec(any::<u8>(), 0..60)) {

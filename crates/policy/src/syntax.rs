@@ -13,11 +13,6 @@ pub(crate) fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// One or more token bytes and nothing else.
-pub(crate) fn is_token(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(|b| is_tchar(*b))
-}
-
 /// Without optional white space at both ends (RFC 9110 §5.6.3).
 pub(crate) fn trim_ows(text: &[u8]) -> &[u8] {
     let blank = |b: &u8| *b == b' ' || *b == b'\t';

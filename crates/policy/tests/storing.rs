@@ -5,7 +5,7 @@ mod common;
 use common::{Fields, at_once, date, get, heads, store, wishes, wishing};
 use http::{Method, StatusCode};
 use samovar_policy::{LifetimeWish, Overrides, RequestFacts, Wishes, storable};
-use samovar_reason::{Lifetime, Store};
+use samovar_reason::{Lifetime, Lookup, Store};
 
 const ETAG: (&str, &str) = ("etag", "\"e\"");
 
@@ -403,4 +403,96 @@ fn until_changed_is_a_lifetime_of_its_own() {
     let f = common::store(&[], aged, &wishing(LifetimeWish::For(u64::MAX - 5))).freshness.unwrap();
     assert_eq!(f.lifetime_ms, u64::MAX - 1);
     assert!(samovar_policy::ttl_ms(&f, common::after(0)) < i64::MAX);
+}
+
+#[test]
+fn out_of_reach_by_the_operators_word() {
+    let wished = Wishes { stale_if_unreachable_ms: 5_000, ..wishes() };
+    let trusting =
+        Wishes { overrides: Overrides { no_cache: true, ..Overrides::default() }, ..wished.clone() };
+    for (control, wishes, want) in [
+        ("max-age=60", &wished, 5_000),
+        ("max-age=60, must-revalidate", &wished, 0),
+        ("max-age=60, proxy-revalidate", &wished, 0),
+        ("s-maxage=60", &wished, 0),
+        ("no-cache", &wished, 0),
+        ("no-cache", &trusting, 5_000),
+        ("no-cache, must-revalidate", &trusting, 0),
+    ] {
+        let kept = common::store(&[], &[("cache-control", control), ("etag", "\"e\"")], wishes);
+        assert_eq!(kept.freshness.unwrap().stale_if_unreachable_ms, want, "{control}");
+    }
+}
+
+/// A shared lifetime of zero shares nothing.
+#[test]
+fn a_cookie_beside_no_lifetime_is_refused() {
+    for (control, want) in [("s-maxage=0", Store::SetCookie), ("s-maxage=1", Store::StoredStripped)] {
+        let answer = [("cache-control", control), ("etag", "\"e\""), ("set-cookie", "a=b")];
+        assert_eq!(common::store(&[], &answer, &wishes()).reason, want, "{control}");
+    }
+}
+
+#[test]
+fn what_belongs_to_one_client() {
+    let answer = common::heads(&[
+        ("cache-control", "max-age=60, no-cache=\"x-a\", private=\"x-b\""),
+        ("set-cookie", "a=1"),
+        ("set-cookie", "b=2"),
+        ("set-cookie2", "c=3"),
+        ("x-a", "1"),
+        ("x-b", "1"),
+        ("x-c", "1"),
+    ]);
+    let own = samovar_policy::fields_of_one(&answer);
+    let named: Vec<(&str, &str)> = own.iter().map(|(n, v)| (n.as_str(), v.to_str().unwrap())).collect();
+    let want =
+        [("set-cookie", "a=1"), ("set-cookie", "b=2"), ("set-cookie2", "c=3"), ("x-a", "1"), ("x-b", "1")];
+    assert_eq!(named, want);
+}
+
+#[test]
+fn surrogate_control_decides_alone_and_ends_here() {
+    let past = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let answer = [("surrogate-control", "max-age=60"), ("cache-control", "no-store"), ("expires", past)];
+    let kept = common::store(&[], &answer, &wishes()).freshness.unwrap();
+    assert_eq!((kept.source, kept.lifetime_ms, kept.explicit), (Lifetime::TargetedSurrogate, 60_000, true));
+    // It says nothing of a lifetime, and Expires is not looked at beside it (RFC 9213 §2.2, as for its heirs).
+    let answer =
+        [("surrogate-control", "no-store;other, max-age=x"), ("expires", "Fri, 01 Jan 2038 01:01:01 GMT")];
+    assert_eq!(common::store(&[], &answer, &wishes()).reason, Store::ZeroLifetime);
+    for (value, stays) in [("max-age=60", false), ("max-age=60;other", true), ("foo", true)] {
+        let mut headers = common::heads(&[("surrogate-control", value), ("x", "1")]);
+        samovar_policy::strip_surrogate_control(&mut headers);
+        assert_eq!(
+            (headers.contains_key("surrogate-control"), headers.len()),
+            (stays, 1 + usize::from(stays))
+        );
+    }
+}
+
+#[test]
+fn why_requests_go_forward() {
+    for reason in Lookup::ALL {
+        let want = match reason {
+            Lookup::Fresh
+            | Lookup::FreshHot
+            | Lookup::StaleWhileRevalidate
+            | Lookup::MaxStale
+            | Lookup::OnlyIfCached => None,
+            Lookup::VaryMiss => Some("vary-miss"),
+            Lookup::NoEntry | Lookup::Purged => Some("uri-miss"),
+            Lookup::MethodNotCached => Some("method"),
+            Lookup::PartMissing => Some("partial"),
+            _ => samovar_policy::fwd_of(*reason)
+                .filter(|word| ["stale", "miss", "bypass", "request"].contains(word)),
+        };
+        let got = samovar_policy::fwd_of(*reason);
+        assert_eq!(got, want, "{reason}");
+        assert_eq!(got.is_none(), want.is_none());
+    }
+    assert_eq!(samovar_policy::fwd_of(Lookup::Expired), Some("stale"));
+    assert_eq!(samovar_policy::fwd_of(Lookup::RequestCookie), Some("bypass"));
+    assert_eq!(samovar_policy::fwd_of(Lookup::RequestNoCache), Some("request"));
+    assert_eq!(samovar_policy::fwd_of(Lookup::KnownNotStorable), Some("miss"));
 }

@@ -77,6 +77,14 @@ impl FillTask {
         }
     }
 
+    /// What has arrived, while it is still worth storing.
+    pub fn holds_bytes(&self, body_max_bytes: u64) -> u64 {
+        match &self.state {
+            State::Takes { sink, .. } if sink.arrived_bytes() <= body_max_bytes => sink.arrived_bytes(),
+            _ => 0,
+        }
+    }
+
     /// It ends without a word.
     pub fn forget(&self, _world: &mut World) {
         *self.decided.borrow_mut() = true;

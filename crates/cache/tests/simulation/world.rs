@@ -24,6 +24,8 @@ use std::task::{Wake, Waker};
 
 const SIZE_BYTES: u64 = 60_000;
 const BODY_MAX_BYTES: u64 = 12_000;
+/// The smallest budget an operator sets; half of it is the largest body then.
+const SMALLEST_BYTES: u64 = SIZE_BYTES / 12;
 const CLIENTS_MAX: usize = 28;
 
 /// How long a request waits for the head of a fetch it has joined, ms.
@@ -269,6 +271,24 @@ impl World {
         }
     }
 
+    /// At any moment: what is stored and what is arriving is paid for.
+    fn account(&self) {
+        let stored: u64 =
+            self.cache.list("", usize::MAX).iter().map(|listed| listed.entry.weight_bytes()).sum();
+        let arriving: u64 = self
+            .actors
+            .iter()
+            .map(|actor| match &actor.what {
+                Some(What::Fill(fill)) => fill.holds_bytes(SMALLEST_BYTES / 2),
+                _ => 0,
+            })
+            .sum();
+        let used = self.cache.stats().used_bytes;
+        if used < stored + arriving {
+            self.fail(&format!("{used} bytes accounted, at least {stored} + {arriving} held"));
+        }
+    }
+
     fn active_clients(&self) -> usize {
         self.actors.iter().filter(|actor| matches!(actor.what, Some(What::Client(_)))).count()
     }
@@ -276,6 +296,9 @@ impl World {
     /// One decision of the scheduler.
     pub fn step_once(&mut self, draining: bool) -> bool {
         self.step += 1;
+        if self.step.is_multiple_of(256) {
+            self.account();
+        }
         self.now_ms += self.dice.roll(12);
         if !draining {
             match self.dice.roll(200) {
@@ -403,7 +426,7 @@ impl World {
 
     fn resize(&mut self) -> bool {
         self.counters.resized += 1;
-        let size_bytes = *self.dice.pick(&[SIZE_BYTES, SIZE_BYTES, SIZE_BYTES / 3, SIZE_BYTES / 12]);
+        let size_bytes = *self.dice.pick(&[SIZE_BYTES, SIZE_BYTES, SIZE_BYTES / 3, SMALLEST_BYTES]);
         self.cache.resize(Settings { size_bytes, body_max_bytes: BODY_MAX_BYTES });
         true
     }
