@@ -194,6 +194,14 @@ mod tests {
     const NEAR_2026_S: i64 = 1_790_000_000;
 
     #[test]
+    fn years_begin_and_end_when_they_do() {
+        for year in 1600..2800 {
+            let first_s = days_from_epoch(year, 1, 1) * SECONDS_PER_DAY;
+            assert_eq!((year_of(first_s), year_of(first_s - 1)), (year, year - 1));
+        }
+    }
+
+    #[test]
     fn the_three_forms_and_what_is_none_of_them() {
         let nov_1994 = Some(784_111_777);
         for (text, want) in [
