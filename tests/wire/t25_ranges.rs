@@ -219,6 +219,30 @@ fn what_contradicts_itself_is_not_used() {
     assert!(!range(&server, "/r", "bytes=0-1").is_hit());
 }
 
+/// A rest that is shorter than it said breaks off one answer, not every answer: the parts are not built upon again.
+#[test]
+fn a_rest_that_breaks_off_is_not_asked_for_twice() {
+    let origin = Origin::raw(|asked, stream| {
+        let (line, body) = match asked.field("range") {
+            Some("bytes=0-4") => ("206 P\r\nContent-Range: bytes 0-4/10\r\nContent-Length: 5", "01234"),
+            Some(_) => (
+                "206 P\r\nContent-Range: bytes 5-9/10\r\nTransfer-Encoding: chunked",
+                "3\r\n567\r\n0\r\n\r\n",
+            ),
+            None => ("200 OK\r\nContent-Length: 10", "0123456789"),
+        };
+        let head = format!("HTTP/1.1 {line}\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\n\r\n{body}");
+        stream.write_all(head.as_bytes()).unwrap();
+        After::Keep
+    });
+    let server = Server::before(&origin.url, &[]);
+    range(&server, "/r", "bytes=0-4");
+    assert!(!server.get("/r", &[]).whole);
+    let again = server.get("/r", &[]);
+    assert_eq!((again.whole, again.text().as_str()), (true, "0123456789"), "{}", again.cache_status());
+    assert!(server.get("/r", &[]).is_hit());
+}
+
 /// What a request must not share is not shared in parts either.
 #[test]
 fn parts_obey_the_rules_of_the_whole() {

@@ -55,6 +55,11 @@ impl Job {
         self
     }
 
+    /// What was built upon did not bear it: it is not used again.
+    pub(super) fn doubt(&self, entry: &Entry) {
+        self.shared.cache.doubt(entry);
+    }
+
     /// Notes in the request's record why it could not be stored after all.
     pub(super) fn note_late(&self, reason: Store) {
         self.late.borrow_mut().push(Fact::Store(reason));

@@ -265,6 +265,10 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
                 }
                 Err(broken) => Err(broken.end(sink)),
             };
+            if came == Err(Store::Incomplete) {
+                // The rest was not what it said it was. The next one asks for the whole.
+                job.doubt(&entry);
+            }
             if let Err(reason) = came {
                 job.note_late(reason);
             }
