@@ -206,6 +206,11 @@ impl Client {
         self.unread.pop_front()
     }
 
+    /// All that comes until the server closes.
+    pub fn rest(&mut self) -> Vec<u8> {
+        std::iter::from_fn(|| self.byte()).collect()
+    }
+
     /// True if the server has closed the connection, waiting for it.
     pub fn is_closed(&mut self) -> bool {
         self.byte().is_none()

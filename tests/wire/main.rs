@@ -16,6 +16,7 @@ mod t25_ranges;
 mod t26_interim;
 mod t27_origin_says;
 mod t28_stale;
+mod t29_parts_of_odd_origins;
 mod t30_privacy;
 mod t40_collapse;
 mod t45_herd;

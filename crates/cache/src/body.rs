@@ -63,10 +63,10 @@ impl Body {
         matches!(self, Body::Parts(_) | Body::Verbatim { .. })
     }
 
-    /// Bytes that are here or announced.
+    /// Bytes that are held in memory for it, or announced.
     pub fn held_bytes(&self) -> u64 {
         match self {
-            Body::Parts(parts) => parts.held_bytes(),
+            Body::Parts(parts) => parts.memory_bytes(),
             Body::Verbatim { chunks, .. } => chunks.bytes,
             whole => whole.len_bytes().unwrap_or(0),
         }
@@ -78,15 +78,14 @@ impl Body {
 pub struct Chunks {
     parts: Box<[Bytes]>,
     bytes: u64,
-    /// Held for its end only.
-    _charge: Charge,
+    charge: Charge,
 }
 
 impl Chunks {
     /// A whole body out of `parts`.
     pub fn new(parts: Vec<Bytes>, budget: &Arc<Budget>) -> Chunks {
         let bytes = parts.iter().map(|p| p.len() as u64).sum();
-        Chunks { parts: parts.into_boxed_slice(), bytes, _charge: budget.charge(bytes) }
+        Chunks { parts: parts.into_boxed_slice(), bytes, charge: budget.charge(bytes) }
     }
 
     /// The parts, in order.
@@ -97,6 +96,11 @@ impl Chunks {
     /// Length, bytes.
     pub fn len_bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What it is charged to.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        self.charge.budget()
     }
 
     /// The bytes `start..end` as shared slices.

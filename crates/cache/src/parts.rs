@@ -26,6 +26,23 @@ struct Extent {
     from: u64,
 }
 
+impl Extent {
+    fn len_bytes(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Of chunks of which half or less is still of use, that half is copied out: ranges that overlap, one after the
+    /// other, would else keep each of them alive for a few bytes. So no two extents share chunks.
+    fn compact(self) -> Extent {
+        if self.len_bytes() * 2 > self.chunks.len_bytes() {
+            return self;
+        }
+        let pieces = self.chunks.slice(self.from, self.from + self.len_bytes());
+        let copy = pieces.iter().map(|piece| Bytes::copy_from_slice(piece)).collect();
+        Extent { chunks: Arc::new(Chunks::new(copy, self.chunks.budget())), from: 0, ..self }
+    }
+}
+
 impl Parts {
     /// One part; `None` if it is empty or reaches beyond the whole.
     pub fn new(total: u64, start: u64, chunks: Arc<Chunks>) -> Option<Parts> {
@@ -40,11 +57,12 @@ impl Parts {
             let before = Extent { end: old.end.min(start), ..old.clone() };
             let from = old.start.max(end);
             let after = Extent { start: from, from: old.from + (from - old.start), ..old.clone() };
-            extents.extend([before, after].into_iter().filter(|extent| extent.start < extent.end));
+            let left = [before, after].into_iter().filter(|extent| extent.start < extent.end);
+            extents.extend(left.map(Extent::compact));
         }
         extents.push(Extent { start, end, chunks, from: 0 });
         while extents.len() > EXTENTS_MAX {
-            let smallest = (0..extents.len()).min_by_key(|at| extents.get(*at).map(|e| e.end - e.start))?;
+            let smallest = (0..extents.len()).min_by_key(|at| extents.get(*at).map(Extent::len_bytes))?;
             extents.remove(smallest);
         }
         extents.sort_by_key(|extent| extent.start);
@@ -61,9 +79,9 @@ impl Parts {
         self.extents.iter().map(|extent| (extent.start, extent.end)).collect()
     }
 
-    /// Bytes that are here.
-    pub fn held_bytes(&self) -> u64 {
-        self.extents.iter().map(|extent| extent.end - extent.start).sum()
+    /// Bytes of memory that are held for it: less than twice what is here, see [`Extent::compact`].
+    pub fn memory_bytes(&self) -> u64 {
+        self.extents.iter().map(|extent| extent.chunks.len_bytes()).sum()
     }
 
     /// The bytes `start..end`, if all of them are here.
@@ -112,7 +130,10 @@ mod tests {
                     array[start..start + len].fill(Some(serial as u8));
                 }
             }
-            prop_assert_eq!(parts.held_bytes(), array.iter().flatten().count() as u64);
+            let held: u64 = parts.held().iter().map(|(start, end)| end - start).sum();
+            prop_assert_eq!(held, array.iter().flatten().count() as u64);
+            prop_assert_eq!(parts.memory_bytes(), budget.used_bytes());
+            prop_assert!(parts.memory_bytes() < 2 * held || held == 0);
             for (start, end) in asks {
                 let all: Option<Vec<u8>> = (start < end)
                     .then(|| array.get(start as usize..end as usize)?.iter().copied().collect())

@@ -8,6 +8,7 @@ use crate::date::date_of;
 use crate::range::{Ranges, ranges};
 use crate::syntax::{Single, saturating_digits, single};
 use crate::validator::{EntityTag, entity_tag};
+use crate::vary::vary_fields;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// A part of a representation: `start..end` of `total` bytes, end exclusive.
@@ -122,23 +123,31 @@ pub fn if_range(stored: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// Whether two parts are of one representation: they share a strong validator (RFC 9110 §15.3.7.3). Without one they may
-/// be of two versions, and nothing would show it.
+/// be of two versions, and nothing would show it. And they were chosen by the same fields of the request, or what was put
+/// together would be for other requests than one of them is for.
 pub fn same_representation(stored: &HeaderMap, new: &HeaderMap) -> bool {
-    match (entity_tag(stored), entity_tag(new)) {
+    let same = match (entity_tag(stored), entity_tag(new)) {
         (Some(a), Some(b)) => a.strongly_equals(b),
         (None, None) => match (strong_date(stored), strong_date(new)) {
             (Some(a), Some(b)) => a == b,
             _ => false,
         },
         _ => false,
-    }
+    };
+    same && vary_fields(stored) == vary_fields(new)
 }
 
 /// The fields of the whole, once parts are put together: those of the newest part replace earlier ones (RFC 9110
-/// §15.3.7.3), and what spoke of one part is gone.
+/// §15.3.7.3), and what spoke of one part is gone. Cookies that came with the newest part are in it, unlike in a merged
+/// 304: they are for whoever asked, and speak against storing.
 pub fn combined_fields(stored: &HeaderMap, new: &HeaderMap) -> HeaderMap {
     let mut whole = crate::merge::merge_304(stored, new);
     of_the_whole(&mut whole);
+    for name in [header::SET_COOKIE, HeaderName::from_static("set-cookie2")] {
+        for value in new.get_all(&name) {
+            whole.append(&name, value.clone());
+        }
+    }
     whole
 }
 
@@ -246,6 +255,13 @@ mod tests {
             (&[("etag", "\"a\"")], &[("etag", "W/\"a\"")], false),
             (&[("etag", "\"a\"")], &[], false),
             (&[], &[], false),
+            (
+                &[("etag", "\"a\""), ("vary", "A, b")],
+                &[("etag", "\"a\""), ("vary", "a"), ("vary", "B")],
+                true,
+            ),
+            (&[("etag", "\"a\""), ("vary", "a")], &[("etag", "\"a\"")], false),
+            (&[("etag", "\"a\"")], &[("etag", "\"a\""), ("vary", "a")], false),
             (old, old, true),
             (old, &[("last-modified", LM), ("date", SOON)], false),
             (old, &[("last-modified", SOON), ("date", LATER)], false),
@@ -318,10 +334,19 @@ mod tests {
         let new = heads(&[
             ("etag", "\"a\""),
             ("x", "2"),
+            ("set-cookie", "c=1"),
+            ("set-cookie2", "c=2"),
             ("content-range", "bytes 5-9/10"),
             ("content-length", "5"),
         ]);
-        let want = heads(&[("etag", "\"a\""), ("x", "2"), ("y", "1"), ("content-type", "a/b")]);
+        let want = heads(&[
+            ("etag", "\"a\""),
+            ("x", "2"),
+            ("y", "1"),
+            ("content-type", "a/b"),
+            ("set-cookie", "c=1"),
+            ("set-cookie2", "c=2"),
+        ]);
         assert_eq!(combined_fields(&stored, &new), want);
     }
 }

@@ -1,8 +1,8 @@
 //! A client: it asks, joins, waits, reads, and ends exactly once.
 
-use crate::fill::FillTask;
+use crate::fill::{FillTask, Wants};
 use crate::oracle::{Asker, Way};
-use crate::origin::{Asked, Plan, answer, bytes};
+use crate::origin::{Asked, Made, Plan, answer, bytes, in_parts};
 use crate::world::{JOIN_MAX_MS, Turn, What, World, serial_of};
 use samovar_cache::{Body, Decided, Entry, Joined, Reader, Step};
 use samovar_policy::{ReuseDecision, Verdict, may_stand_in};
@@ -26,6 +26,8 @@ pub struct Client {
     pub told: Option<Told>,
     /// It wants some bytes out of the middle only.
     range: bool,
+    /// The bytes it asks for, of what can be had in parts.
+    pub part: Option<(usize, usize)>,
     /// It takes its time over every piece.
     slow: bool,
     asked: usize,
@@ -37,13 +39,22 @@ enum State {
     Joined(Joined, u64),
     Began(Joined),
     Direct { due_ms: u64 },
-    ReadsGrowing(Reader, usize, usize),
-    ReadsStored(Arc<Entry>, usize, usize),
+    ReadsGrowing(Reader, Reading),
+    ReadsStored(Arc<Entry>, Reading),
+}
+
+/// How far it has come with whose bytes.
+#[derive(Clone, Copy)]
+struct Reading {
+    serial: usize,
+    way: Way,
+    at: usize,
+    end: usize,
 }
 
 impl Client {
     pub fn new(asker: Asker, range: bool, slow: bool) -> Client {
-        Client { asker, told: None, range, slow, asked: 0, state: State::Asks { alone: false } }
+        Client { asker, told: None, range, part: None, slow, asked: 0, state: State::Asks { alone: false } }
     }
 
     /// Where it is, for the counters.
@@ -85,8 +96,8 @@ impl Client {
                 Turn::Parked(Some(due_ms))
             }
             State::Direct { .. } => self.direct(world),
-            State::ReadsGrowing(reader, serial, at) => self.read_growing(world, reader, serial, at, cx),
-            State::ReadsStored(entry, serial, at) => self.read_stored(world, entry, serial, at),
+            State::ReadsGrowing(reader, reading) => self.read_growing(world, reader, reading, cx),
+            State::ReadsStored(entry, reading) => self.read_stored(world, entry, reading),
         }
     }
 
@@ -104,7 +115,7 @@ impl Client {
     fn ask(&mut self, world: &mut World, alone: bool) -> Turn {
         let Asker { key, kind, secret, client, .. } = self.asker;
         self.asker.decided_ms = world.now_ms;
-        let step = world.begin(key, kind, secret, alone);
+        let step = world.begin(&self.asker, self.part, alone);
         world.note(|| format!("client {client} asks {key} {kind} alone={alone}: {}", word(&step)));
         match step {
             Step::Serve(entry, _) => self.stored(world, entry, Way::Stored),
@@ -113,7 +124,7 @@ impl Client {
                     let decision =
                         ReuseDecision { verdict: Verdict::Revalidate { stale_if_error: true }, ..decision };
                     let base = Some((Arc::clone(&entry), decision));
-                    let fill = FillTask::new(world, ticket, key, kind, secret, None, base);
+                    let fill = FillTask::new(world, ticket, key, kind, secret, None, Wants::Whole(base));
                     world.spawn(What::Fill(Box::new(fill)), None);
                 }
                 self.stored(world, entry, Way::WhileRefreshed)
@@ -127,7 +138,16 @@ impl Client {
                 world.counters.fetched += 1;
                 world.counters.known += u64::from(why == Lookup::KnownNotStorable);
                 let joined = ticket.join();
-                let fill = FillTask::new(world, ticket, key, kind, secret, Some(client), base);
+                let wants = match (base, self.part) {
+                    (Some((entry, decision)), part) if decision.verdict == Verdict::Complete => match part {
+                        Some((from, to)) => Wants::Range(from, to, Some(entry)),
+                        None => Wants::Rest(entry),
+                    },
+                    (Some(base), Some(_)) if base.0.head.freshness.has_validator => Wants::Whole(Some(base)),
+                    (_, Some((from, to))) => Wants::Range(from, to, None),
+                    (base, None) => Wants::Whole(base),
+                };
+                let fill = FillTask::new(world, ticket, key, kind, secret, Some(client), wants);
                 world.spawn(What::Fill(Box::new(fill)), None);
                 self.state = State::Began(joined);
                 Turn::Again
@@ -144,7 +164,8 @@ impl Client {
     /// Past the cache.
     fn direct(&mut self, world: &mut World) -> Turn {
         let Asker { key, kind, secret, client, .. } = self.asker;
-        let plan = world.answer(key, kind, client, secret, None);
+        let part = self.part;
+        let plan = world.answer_to(key, kind, client, secret, |asked| asked.range = part);
         if let Plan::Answers { made, .. } = plan {
             let serial = world.keep_truth(*made);
             world.give(&self.asker, Way::Own, serial);
@@ -215,8 +236,19 @@ impl Client {
     fn stored(&mut self, world: &mut World, entry: Arc<Entry>, way: Way) -> Turn {
         let serial = serial_of(&entry);
         world.give(&self.asker, way, serial);
-        let at = self.first_byte(world, serial);
-        self.state = State::ReadsStored(entry, serial, at);
+        let (from, to) = world.extent(&entry);
+        let (at, end) = match (&entry.body, self.part) {
+            // What is wanted ends with the representation at the latest.
+            (Body::Parts(parts), Some((from, to))) => {
+                world.counters.part_hits += 1;
+                (from, to.min(parts.total_bytes() as usize))
+            }
+            (Body::Parts(_), None) => world.fail("some parts were given for the whole"),
+            (Body::Chunks(_), Some((from, _))) if from >= to => (to, to),
+            (Body::Chunks(_), Some((from, until))) => (from, until.min(to)),
+            _ => (self.first_byte(world, from, to), to),
+        };
+        self.state = State::ReadsStored(entry, Reading { serial, way, at, end });
         Turn::Again
     }
 
@@ -226,7 +258,8 @@ impl Client {
         match growing.read() {
             Some(reader) => {
                 world.give(&self.asker, way, serial);
-                self.state = State::ReadsGrowing(reader, serial, 0);
+                let (at, end) = world.extent(entry);
+                self.state = State::ReadsGrowing(reader, Reading { serial, way, at, end });
                 Turn::Again
             }
             None => {
@@ -236,40 +269,51 @@ impl Client {
         }
     }
 
-    fn first_byte(&self, world: &mut World, serial: usize) -> usize {
-        let len = world.truth[serial].len;
-        if self.range && len > 0 {
+    fn first_byte(&self, world: &mut World, from: usize, to: usize) -> usize {
+        if self.range && from < to && !in_parts(self.asker.key) {
             world.counters.ranges += 1;
-            return world.dice.roll(len as u64) as usize;
+            return from + world.dice.roll((to - from) as u64) as usize;
         }
-        0
+        from
+    }
+
+    /// The bytes are those of the answer they are said to be, or of several that go together.
+    fn check(&self, world: &World, reading: &Reading, piece: &[u8]) {
+        let Reading { serial, way, at, end } = *reading;
+        if at + piece.len() > end {
+            world.fail(&format!("more bytes than answer {serial} has, at {at}"));
+        }
+        if piece == bytes(serial, at, at + piece.len()) {
+            return;
+        }
+        if !in_parts(self.asker.key) {
+            world.fail(&format!("bytes of another answer than {serial} at {at}"));
+        }
+        world.check_blocks(&self.asker, way, serial, at, piece);
     }
 
     fn read_growing(
         &mut self,
         world: &mut World,
         mut reader: Reader,
-        serial: usize,
-        at: usize,
+        mut reading: Reading,
         cx: &mut Context<'_>,
     ) -> Turn {
         match reader.poll_next(cx) {
             Poll::Ready(Some(Ok(piece))) => {
-                if at + piece.len() > world.truth[serial].len || piece != bytes(serial, at, at + piece.len())
-                {
-                    world.fail(&format!("bytes of another answer than {serial} at {at}"));
-                }
+                self.check(world, &reading, &piece);
                 let enough = self.range && world.dice.once_in(3);
                 if enough {
                     world.counters.ranges += 1;
                     return self.end(world);
                 }
-                self.state = State::ReadsGrowing(reader, serial, at + piece.len());
+                reading.at += piece.len();
+                self.state = State::ReadsGrowing(reader, reading);
                 if self.slow { Turn::Parked(Some(world.now_ms + 5_000)) } else { Turn::Again }
             }
             Poll::Ready(None) => {
-                if at != world.truth[serial].len {
-                    world.fail(&format!("answer {serial} ended well at {at}"));
+                if reading.at != reading.end {
+                    world.fail(&format!("answer {} ended well at {}", reading.serial, reading.at));
                 }
                 self.end(world)
             }
@@ -278,26 +322,37 @@ impl Client {
                 self.end(world)
             }
             Poll::Pending => {
-                self.state = State::ReadsGrowing(reader, serial, at);
+                self.state = State::ReadsGrowing(reader, reading);
                 Turn::Parked(None)
             }
         }
     }
 
-    fn read_stored(&mut self, world: &mut World, entry: Arc<Entry>, serial: usize, at: usize) -> Turn {
-        let Body::Chunks(chunks) = &entry.body else { world.fail("what is stored is not whole") };
-        let len = world.truth[serial].len;
-        let end = (at + 700).min(len);
-        let got = chunks.slice(at as u64, end as u64).concat();
-        if got != bytes(serial, at, end) || chunks.len_bytes() != len as u64 {
-            world.fail(&format!("bytes of another answer than {serial} at {at}"));
+    fn read_stored(&mut self, world: &mut World, entry: Arc<Entry>, mut reading: Reading) -> Turn {
+        let Reading { serial, at, end, .. } = reading;
+        let to = (at + 704).min(end);
+        let (from, until) = world.extent(&entry);
+        let got = match &entry.body {
+            Body::Chunks(chunks) if chunks.len_bytes() == (until - from) as u64 => {
+                chunks.slice((at - from) as u64, (to - from) as u64)
+            }
+            // For the very range it was stored for.
+            Body::Verbatim { chunks, .. } => chunks.slice((at - from) as u64, (to - from) as u64),
+            Body::Parts(parts) => parts.slice(at as u64, to as u64).unwrap_or_default(),
+            _ => world.fail("what is stored has another length"),
         }
-        if end == len {
+        .concat();
+        if got.len() != to - at {
+            world.fail(&format!("{} bytes at {at} of {serial}, not {}", got.len(), to - at));
+        }
+        self.check(world, &reading, &got);
+        if to == end {
             let gone = entry.state() == samovar_cache::State::Dead;
             world.counters.gone_while_read += u64::from(gone);
             return self.end(world);
         }
-        self.state = State::ReadsStored(entry, serial, end);
+        reading.at = to;
+        self.state = State::ReadsStored(entry, reading);
         Turn::Again
     }
 }
@@ -313,23 +368,41 @@ fn word(step: &Step) -> &'static str {
 }
 
 impl World {
-    /// What the origin does with a request now.
-    pub fn answer(
+    /// What the origin does with a fill's question now.
+    pub fn answer(&mut self, task: &FillTask, with: impl FnOnce(&mut Asked<'_>)) -> Plan {
+        self.answer_to(task.key, task.kind, task.client.unwrap_or(usize::MAX), task.secret, with)
+    }
+
+    /// What the origin does with a request now, the question completed by `with`.
+    pub fn answer_to(
         &mut self,
         key: u64,
         kind: &'static str,
         client: usize,
         secret: bool,
-        holds: Option<u64>,
+        with: impl FnOnce(&mut Asked<'_>),
     ) -> Plan {
         let (step, now_ms, serial) = (self.step, self.now_ms, self.truth.len());
-        let asked =
-            Asked { key, kind, client, secret, holds, step, now_ms, serial, versions: &self.versions };
+        let mut asked = Asked {
+            key,
+            kind,
+            client,
+            secret,
+            holds: None,
+            range: None,
+            if_range: None,
+            step,
+            now_ms,
+            serial,
+            versions: &self.versions,
+            calm: self.calm,
+        };
+        with(&mut asked);
         answer(&mut self.dice, &asked)
     }
 
     /// The oracle's record of an answer; returns its serial.
-    pub fn keep_truth(&mut self, made: crate::origin::Made) -> usize {
+    pub fn keep_truth(&mut self, made: Made) -> usize {
         let serial = made.serial;
         assert_eq!(serial, self.truth.len());
         self.truth.push(made);

@@ -3,7 +3,8 @@
 
 use crate::client::Told;
 use crate::oracle::Confirmation;
-use crate::origin::{Made, Plan, bytes};
+use crate::origin::{BLOCK, Made, Plan, bytes, in_parts};
+use crate::part::{self, End};
 use crate::world::{Turn, World, facts, fields, serial_of, wishes};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -21,12 +22,22 @@ use std::task::{Context, Poll};
 /// What is stored already, and policy's word on it.
 type Base = (Arc<Entry>, ReuseDecision);
 
+/// What is asked for.
+pub enum Wants {
+    /// All of it; whether what is stored still holds, if there is something.
+    Whole(Option<Base>),
+    /// A range, to go with the parts that are here.
+    Range(usize, usize, Option<Arc<Entry>>),
+    /// What is missing of the parts that are here.
+    Rest(Arc<Entry>),
+}
+
 pub struct FillTask {
-    key: u64,
-    kind: &'static str,
-    secret: bool,
+    pub key: u64,
+    pub kind: &'static str,
+    pub secret: bool,
     pub client: Option<usize>,
-    base: Option<Base>,
+    wants: Wants,
     decided: Rc<RefCell<bool>>,
     requested: Now,
     state: State,
@@ -36,15 +47,23 @@ enum State {
     Nothing,
     Asks(Ticket, u64),
     Stalls(Ticket, u64),
-    Takes {
-        sink: Box<Sink>,
-        serial: usize,
-        len: usize,
-        at: usize,
-        piece: usize,
-        cut_at: Option<usize>,
-        due_ms: u64,
-    },
+    Takes(Box<Taking>),
+}
+
+/// A body on its way.
+struct Taking {
+    sink: Sink,
+    serial: usize,
+    /// Where the next byte lies in the representation, and where the last one is followed by nothing.
+    at: usize,
+    end: usize,
+    piece: usize,
+    /// The body ends here, though more was announced.
+    cut_at: Option<usize>,
+    /// How many bytes there are to be in the sink, if that was said.
+    until: Option<u64>,
+    due_ms: u64,
+    then: End,
 }
 
 impl FillTask {
@@ -55,12 +74,12 @@ impl FillTask {
         kind: &'static str,
         secret: bool,
         client: Option<usize>,
-        base: Option<Base>,
+        wants: Wants,
     ) -> FillTask {
         let due_ms = world.now_ms + world.dice.roll(300);
         let decided = world.running.last().map(|fill| Rc::clone(&fill.decided)).unwrap_or_default();
         let requested = world.now();
-        FillTask { key, kind, secret, client, base, decided, requested, state: State::Asks(ticket, due_ms) }
+        FillTask { key, kind, secret, client, wants, decided, requested, state: State::Asks(ticket, due_ms) }
     }
 
     /// Stands in an actor's place while it has its turn.
@@ -70,7 +89,7 @@ impl FillTask {
             kind: "",
             secret: false,
             client: None,
-            base: None,
+            wants: Wants::Whole(None),
             decided: Rc::default(),
             requested: Now::default(),
             state: State::Nothing,
@@ -80,7 +99,9 @@ impl FillTask {
     /// What has arrived, while it is still worth storing.
     pub fn holds_bytes(&self, body_max_bytes: u64) -> u64 {
         match &self.state {
-            State::Takes { sink, .. } if sink.arrived_bytes() <= body_max_bytes => sink.arrived_bytes(),
+            State::Takes(taking) if taking.sink.arrived_bytes() <= body_max_bytes => {
+                taking.sink.arrived_bytes()
+            }
             _ => 0,
         }
     }
@@ -99,47 +120,69 @@ impl FillTask {
             }
             State::Stalls(ticket, _) => self.failed(world, ticket, Upstream::HeadTimeout),
             State::Asks(ticket, _) => self.head(world, ticket),
-            State::Takes { mut sink, serial, len, at, piece, cut_at, due_ms } => {
-                if world.now_ms < due_ms {
-                    self.state = State::Takes { sink, serial, len, at, piece, cut_at, due_ms };
-                    return Turn::Parked(Some(due_ms));
-                }
-                match sink.poll_room(cx) {
-                    Poll::Pending => {
-                        world.counters.held_back += 1;
-                        self.state = State::Takes { sink, serial, len, at, piece, cut_at, due_ms };
-                        return Turn::Parked(None);
-                    }
-                    Poll::Ready(false) => {
-                        world.counters.nobody_reads += 1;
-                        sink.fail(failure(Upstream::ClientGone));
-                        return Turn::Done;
-                    }
-                    Poll::Ready(true) => {}
-                }
-                let stop = cut_at.unwrap_or(len);
-                let end = (at + piece).min(stop);
-                if at < end {
-                    sink.push(Bytes::from(bytes(serial, at, end)));
-                }
-                if end < stop {
-                    let due_ms = world.now_ms + world.dice.roll(80);
-                    self.state = State::Takes { sink, serial, len, at: end, piece, cut_at, due_ms };
-                    return Turn::Again;
-                }
-                if cut_at.is_some() {
-                    world.counters.cut += 1;
-                    sink.fail(failure(Upstream::ShortBody));
-                    return Turn::Done;
-                }
-                match sink.finish(0, world.now_ms) {
-                    Ok(_) => world.counters.stored += 1,
-                    Err(Store::PurgedInFlight) => world.counters.purged_in_flight += 1,
-                    Err(Store::TooLarge | Store::BudgetTooSmall) => world.counters.too_large += 1,
-                    Err(other) => world.fail(&format!("not stored: {other}")),
-                }
-                Turn::Done
+            State::Takes(taking) => self.take(world, taking, cx),
+        }
+    }
+
+    fn take(&mut self, world: &mut World, mut taking: Box<Taking>, cx: &mut Context<'_>) -> Turn {
+        if world.now_ms < taking.due_ms {
+            let due_ms = taking.due_ms;
+            self.state = State::Takes(taking);
+            return Turn::Parked(Some(due_ms));
+        }
+        match taking.sink.poll_room(cx) {
+            Poll::Pending => {
+                world.counters.held_back += 1;
+                self.state = State::Takes(taking);
+                return Turn::Parked(None);
             }
+            Poll::Ready(false) => {
+                world.counters.nobody_reads += 1;
+                taking.sink.fail(failure(Upstream::ClientGone));
+                return Turn::Done;
+            }
+            Poll::Ready(true) => {}
+        }
+        let stop = taking.cut_at.unwrap_or(taking.end);
+        let to = (taking.at + taking.piece).min(stop);
+        let more = (to - taking.at.min(to)) as u64;
+        let too_long = taking.until.is_some_and(|until| taking.sink.arrived_bytes() + more > until);
+        let too_short =
+            to == taking.end && taking.until.is_some_and(|until| taking.sink.arrived_bytes() + more < until);
+        if too_long || too_short {
+            let Taking { sink, then, .. } = *taking;
+            then.broken(world, sink);
+            return Turn::Done;
+        }
+        if taking.at < to {
+            taking.sink.push(Bytes::from(bytes(taking.serial, taking.at, to)));
+        }
+        if to < stop {
+            taking.at = to;
+            taking.due_ms = world.now_ms + world.dice.roll(80);
+            self.state = State::Takes(taking);
+            return Turn::Again;
+        }
+        let Taking { sink, cut_at, then, .. } = *taking;
+        if cut_at.is_some() {
+            world.counters.cut += 1;
+            sink.fail(failure(Upstream::ShortBody));
+            return Turn::Done;
+        }
+        match then.finish(world, sink) {
+            Ok(_) => world.counters.stored += 1,
+            Err(Store::PurgedInFlight) => world.counters.purged_in_flight += 1,
+            Err(Store::TooLarge | Store::BudgetTooSmall) => world.counters.too_large += 1,
+            Err(Store::WholeStored) => world.counters.part_refused += 1,
+            Err(other) => world.fail(&format!("not stored: {other}")),
+        }
+        Turn::Done
+    }
+
+    fn base(&self) -> Option<&Base> {
+        match &self.wants {
+            Wants::Whole(base) => base.as_ref(),
+            _ => None,
         }
     }
 
@@ -150,10 +193,10 @@ impl FillTask {
     fn failed(&mut self, world: &mut World, ticket: Ticket, why: Upstream) -> Turn {
         self.decide();
         let now = world.now();
-        let stale = self.base.take().filter(|(base, decision)| {
+        let stale = self.base().filter(|(base, decision)| {
             may_stand_in(&base.head.freshness, decision, now, true) && base.state() != Mark::Dead
         });
-        match stale {
+        match stale.cloned() {
             Some((base, ..)) => {
                 ticket.stale(base);
                 world.tell(self.client, Told::Shared);
@@ -168,11 +211,18 @@ impl FillTask {
     }
 
     fn head(&mut self, world: &mut World, ticket: Ticket) -> Turn {
-        let holds = self.base.as_ref().and_then(|(base, ..)| {
-            base.head.headers.get("etag").map(|_| world.truth[serial_of(base)].version)
-        });
-        let client = self.client.unwrap_or(usize::MAX);
-        match world.answer(self.key, self.kind, client, self.secret, holds) {
+        let plan = match &self.wants {
+            Wants::Whole(base) => {
+                let tag = base.as_ref().and_then(|(base, _)| world.truth[serial_of(base)].etag.clone());
+                world.answer(self, |asked| asked.holds = tag)
+            }
+            Wants::Range(from, to, _) => {
+                world.counters.asked_part += 1;
+                world.answer(self, |asked| asked.range = Some((*from, *to)))
+            }
+            Wants::Rest(held) => part::rest(world, self, held),
+        };
+        match plan {
             Plan::Dies => self.failed(world, ticket, Upstream::Reset),
             Plan::Stalls => {
                 world.counters.stalled += 1;
@@ -197,7 +247,7 @@ impl FillTask {
         if let Some(reason) = ticket.refuses() {
             return StoreDecision { freshness: None, reason, overridden: Vec::new() };
         }
-        let request = fields(self.kind, self.secret);
+        let request = fields(self.kind, self.secret, None);
         let at = Exchange { requested: self.requested, answered: world.now() };
         let status = StatusCode::from_u16(status).unwrap();
         storable(&facts(&request), status, headers, &wishes(), at, len)
@@ -214,7 +264,7 @@ impl FillTask {
         self.decide();
         let serial = world.keep_truth(made.clone());
         if made.status >= 500
-            && let Some((base, decision)) = &self.base
+            && let Some((base, decision)) = self.base()
             && may_stand_in(&base.head.freshness, decision, world.now(), false)
             && base.state() != Mark::Dead
         {
@@ -227,23 +277,38 @@ impl FillTask {
         for (name, value) in &made.fields {
             headers.append(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
         }
-        let announced = Some(made.len as u64).filter(|_| !world.dice.once_in(4));
-        let decision = self.judge(world, &ticket, made.status, &headers, announced);
+        let announced = made.announced();
+        let then = End::of(world, &self.wants, &mut headers, &made, announced);
+        // RFC 9111 §3.3: a part is stored by the rules of the whole.
+        let status = if made.status == 206 { 200 } else { made.status };
+        let decision = self.judge(world, &ticket, status, &headers, announced);
         let Some(freshness) = decision.freshness else {
             world.counters.refused(decision.reason);
-            let of_request = matches!(decision.reason, Store::RequestAuthorization | Store::PurgedInFlight);
+            world.counters.unsatisfiable += u64::from(made.status == 416);
+            let of_request = matches!(decision.reason, Store::RequestAuthorization | Store::PurgedInFlight)
+                || !matches!(then, End::Whole)
+                || made.status == 416;
             ticket.not_storable(decision.reason, if of_request { 0 } else { world.now_ms + 10_000 });
             world.tell(self.client, Told::Alone(serial));
             return Turn::Done;
         };
-        let head = self.entry_head(&headers, &made, freshness);
-        let body_max = u64::MAX;
-        let sink = Box::new(ticket.store(head, announced, body_max, world.now_ms));
+        let mut head = self.entry_head(&headers, &made, freshness);
+        then.complete(&mut head);
+        let until = then.until(announced);
+        let announced = if let End::Rest(..) = then { Some(made.total as u64) } else { until };
+        let mut sink = ticket.store(head, announced, u64::MAX, world.now_ms);
         world.tell(self.client, Told::Shared);
-        let piece = made.len.div_ceil(pieces).max(1);
+        then.begin(&mut sink);
+        let mut piece = made.len.div_ceil(pieces).max(1);
+        if in_parts(self.key) {
+            piece = piece.next_multiple_of(BLOCK);
+        }
         // Whoever began it usually begins to read before the first byte; not always.
         let due_ms = world.now_ms + world.dice.roll(400);
-        self.state = State::Takes { sink, serial, len: made.len, at: 0, piece, cut_at, due_ms };
+        let (at, end) = (made.from, made.from + made.len);
+        let cut_at = cut_at.map(|cut_at| made.from + cut_at);
+        self.state =
+            State::Takes(Box::new(Taking { sink, serial, at, end, piece, cut_at, until, due_ms, then }));
         Turn::Again
     }
 
@@ -253,7 +318,7 @@ impl FillTask {
         made: &Made,
         freshness: samovar_policy::Freshness,
     ) -> EntryHead {
-        let request = fields(self.kind, self.secret);
+        let request = fields(self.kind, self.secret, None);
         let vary: VaryValues = match vary_fields(headers) {
             VaryFields::Fields(names) => vary_values(&names, &request, &combined),
             _ => VaryValues::new(),
@@ -272,7 +337,7 @@ impl FillTask {
 
     fn confirmed(&mut self, world: &mut World, ticket: Ticket, lifetime_s: u64, version: u64) -> Turn {
         self.decide();
-        let Some((base, ..)) = self.base.take() else { world.fail("a 304 to nobody") };
+        let Some((base, ..)) = self.base().cloned() else { world.fail("a 304 to nobody") };
         let serial = serial_of(&base);
         if world.truth[serial].version != version {
             world.fail("a 304 for another version");

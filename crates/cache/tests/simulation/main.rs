@@ -15,8 +15,7 @@
 //! into a body whose beginning is gone; an entry charged half; a stale answer in place of an error however late the error
 //! came (that one was in the server, and not planted).
 //!
-//! Not here: parts of answers (`tests/wire/t25_ranges.rs` has their property at the wire), threads (`tests/core.rs` has a
-//! race), sockets.
+//! Not here: threads (`tests/core.rs` has a race), sockets.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,6 +33,7 @@ mod dice;
 mod fill;
 mod oracle;
 mod origin;
+mod part;
 mod world;
 
 use counters::Counters;
@@ -44,7 +44,7 @@ const ROUND: u64 = 5_000;
 const ROUNDS: u64 = 20;
 
 /// Steps in all, unless told otherwise.
-const STEPS: u64 = 4_600_000;
+const STEPS: u64 = 8_000_000;
 
 /// What one run of all seeds is worth: each kind of event at least this often.
 const ENOUGH: u64 = 1_000;

@@ -90,6 +90,29 @@ pub fn judge(
     aged(asker, way, made, confirmed)
 }
 
+/// A part of an answer that is otherwise judged as a whole: what its age allows is said by the newest of its parts.
+pub fn judge_part(
+    asker: &Asker,
+    way: Way,
+    made: &Made,
+    confirmed: &[Confirmation],
+    purges: &[Purge],
+) -> Result<(), String> {
+    if made.client == asker.client {
+        return Ok(());
+    }
+    if made.personal {
+        return Err("a part for one client was given to another".into());
+    }
+    if made.kind.is_some_and(|kind| kind != asker.kind) {
+        return Err(format!("kind {} was given a part for {:?}", asker.kind, made.kind));
+    }
+    if made.secret && !made.shared_secret {
+        return Err("credentials: a part was shared without the origin's leave".into());
+    }
+    purged(asker, way, made, confirmed, purges)
+}
+
 /// Nothing is given that was purged before the request began.
 fn purged(
     asker: &Asker,

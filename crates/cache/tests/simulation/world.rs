@@ -8,7 +8,9 @@ use crate::counters::Counters;
 use crate::dice::Dice;
 use crate::fill::FillTask;
 use crate::oracle::{Asker, Confirmation, LOW_KEYS, Purge, PurgeScope, Way, judge};
-use crate::origin::{KEYS, Made};
+use crate::origin::{BLOCK, KEYS, Made, in_parts};
+use crate::part::{judge as judge_part, range_value};
+use http::header::RANGE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use samovar_cache::{Ask, Cache, Entry, Scope, Settings, Step};
 use samovar_policy::{
@@ -93,11 +95,19 @@ pub struct World {
     pub answered: usize,
     log: VecDeque<String>,
     seed: u64,
+    /// Little is purged and everything has room, so that what takes several requests comes about.
+    pub calm: bool,
+    /// Nothing else is asked for than what can be had in parts, and it goes often.
+    parts: bool,
+    clients_max: usize,
 }
 
 /// The request's fields.
-pub fn fields(kind: &'static str, secret: bool) -> HeaderMap {
+pub fn fields(kind: &'static str, secret: bool, range: Option<(usize, usize)>) -> HeaderMap {
     let mut headers = HeaderMap::new();
+    if let Some((from, to)) = range {
+        headers.insert(RANGE, range_value(from, to));
+    }
     headers.insert("x-kind", HeaderValue::from_static(kind));
     if secret {
         headers.insert("authorization", HeaderValue::from_static("Basic x"));
@@ -151,6 +161,9 @@ impl World {
             answered: 0,
             log: VecDeque::new(),
             seed,
+            calm: !seed.is_multiple_of(4),
+            parts: seed % 4 >= 2,
+            clients_max: if seed % 4 >= 2 { CLIENTS_MAX / 4 } else { CLIENTS_MAX },
         }
     }
 
@@ -177,8 +190,9 @@ impl World {
     }
 
     /// Asks the cache as the pipeline does.
-    pub fn begin(&mut self, key: u64, kind: &'static str, secret: bool, alone: bool) -> Step {
-        let headers = fields(kind, secret);
+    pub fn begin(&mut self, asker: &Asker, range: Option<(usize, usize)>, alone: bool) -> Step {
+        let Asker { key, kind, secret, .. } = *asker;
+        let headers = fields(kind, secret, range);
         let name = key_name(key);
         let owner: [Arc<str>; 1] = [Arc::from(if key.is_multiple_of(2) { "even" } else { "odd" })];
         let (now, wishes) = (self.now(), wishes());
@@ -190,11 +204,14 @@ impl World {
                 let names: Vec<HeaderName> = values.iter().map(|(name, _)| name.clone()).collect();
                 vary_values(&names, &headers, &combined)
             },
-            judge: &|entry| reuse(&entry.head.freshness, &facts(&headers), &wishes, now),
+            judge: &|entry| {
+                let decision = reuse(&entry.head.freshness, &facts(&headers), &wishes, now);
+                if entry.body.is_part() { judge_part(entry, &facts(&headers), decision) } else { decision }
+            },
             admit_after: 0,
             admit_period_ms: 0,
             owners: &owner,
-            part: false,
+            part: range.is_some(),
             alone: alone || secret,
         });
         match &step {
@@ -204,7 +221,7 @@ impl World {
                 });
                 let known = *why == Lookup::KnownNotStorable
                     || self.cache.known_not_storable(&name, self.now_ms).is_some();
-                self.begun(key, kind, !alone && !secret && !each && !known);
+                self.begun(key, kind, !alone && !secret && !each && !known && range.is_none());
             }
             Step::ServeAndRefresh(_, _, Some(_)) => self.begun(key, kind, true),
             _ => {}
@@ -230,7 +247,7 @@ impl World {
     }
 
     pub fn judge_entry(&self, entry: &Entry, kind: &'static str, secret: bool) -> (bool, ReuseDecision) {
-        let headers = fields(kind, secret);
+        let headers = fields(kind, secret, None);
         let decision = reuse(&entry.head.freshness, &facts(&headers), &wishes(), self.now());
         (fits(&entry.head.vary, &headers), decision)
     }
@@ -302,9 +319,15 @@ impl World {
         self.now_ms += self.dice.roll(12);
         if !draining {
             match self.dice.roll(200) {
-                0..=59 if self.active_clients() < CLIENTS_MAX => return self.new_client(),
+                0..=59 if self.active_clients() < self.clients_max => return self.new_client(),
+                60 if self.calm && !self.parts && !self.dice.once_in(4) => {}
+                60 | 61 if self.parts && !self.dice.once_in(24) => {
+                    let key = *self.dice.pick(&[4, 8, 9]);
+                    return self.purge_of(PurgeScope::Key(key), &key_name(key), false);
+                }
                 60 => return self.purge(),
-                61 => return self.resize(),
+                61 if !self.calm => return self.resize(),
+                62 if self.calm && !self.dice.once_in(4) => {}
                 62 => {
                     let key = self.dice.roll(KEYS) as usize;
                     self.versions[key] += 1;
@@ -324,10 +347,20 @@ impl World {
         self.clients += 1;
         let kind = *self.dice.pick(&["a", "b"]);
         let secret = self.dice.once_in(12);
-        let key = if self.dice.once_in(3) { 0 } else { self.dice.roll(KEYS) };
+        let key = match self.dice.roll(6) {
+            _ if self.parts => *self.dice.pick(&[4, 8, 9]),
+            0 | 1 => 0,
+            _ => self.dice.roll(KEYS),
+        };
         let asker = Asker { client, key, kind, secret, at_step: self.step, decided_ms: self.now_ms };
         let (range, slow) = (self.dice.once_in(6), self.dice.once_in(4));
-        self.spawn(What::Client(Client::new(asker, range, slow)), None);
+        let mut client = Client::new(asker, range, slow);
+        if in_parts(key) && !self.dice.once_in(if self.parts { 2 } else { 5 }) {
+            // Now and then beyond the end, or all of it by name.
+            let from = BLOCK * self.dice.roll(12).saturating_sub(6) as usize;
+            client.part = Some((from, from + BLOCK * (1 + self.dice.roll(6) as usize)));
+        }
+        self.spawn(What::Client(client), None);
         true
     }
 
@@ -403,19 +436,23 @@ impl World {
             }
             _ => (PurgeScope::All, String::new()),
         };
+        self.purge_of(scope, &given, soft)
+    }
+
+    fn purge_of(&mut self, scope: PurgeScope, given: &str, soft: bool) -> bool {
         let receipt = match scope {
-            PurgeScope::Key(_) => self.cache.purge(Scope::Url(&given), soft),
-            PurgeScope::Low => self.cache.purge(Scope::Prefix(&given), soft),
-            PurgeScope::Tag(_) if self.dice.once_in(4) => {
+            PurgeScope::Key(_) => self.cache.purge(Scope::Url(given), soft),
+            PurgeScope::Low => self.cache.purge(Scope::Prefix(given), soft),
+            PurgeScope::Tag(_) if self.dice.once_in(2) => {
                 let owner = *self.dice.pick(&["even", "odd"]);
                 // A change of a file: only fills of its folder are overtaken, so for the oracle it is no purge of
                 // what is under way elsewhere; what carries the tag is gone all the same.
                 self.counters.purged_made += 1;
                 self.changes.push(self.step);
-                self.cache.purge(Scope::Made { tag: &given, owner }, false);
+                self.cache.purge(Scope::Made { tag: given, owner }, false);
                 return true;
             }
-            PurgeScope::Tag(_) => self.cache.purge(Scope::Tag(&given), soft),
+            PurgeScope::Tag(_) => self.cache.purge(Scope::Tag(given), soft),
             PurgeScope::All => self.cache.purge(Scope::All, soft),
         };
         self.purges.push(Purge { step: self.step, soft, scope });

@@ -10,6 +10,7 @@ use super::route::wishes_for;
 use super::{interim, part, pass};
 use crate::clock;
 use crate::state::{Shared, Snapshot};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
 use samovar_cache::{Decided, Entry, EntryHead, FillFailure, Joined, Sink, State, Ticket};
@@ -570,12 +571,13 @@ impl Broken {
     }
 }
 
-/// Takes a body in, until `announced` bytes are there in all, if that is known.
+/// Takes a body in. If it is known how many bytes there are to be in all, no more than these are handed on: whoever reads
+/// along was told a length, and would take what is too much for what comes next.
 pub(super) async fn take_in(sink: &mut Sink, body: AnswerBody, announced: Option<u64>) -> Result<(), Broken> {
     let mut frames = match body {
         AnswerBody::Empty => return whole(sink, announced),
         AnswerBody::Bytes(bytes) => {
-            sink.push(bytes);
+            push(sink, bytes, announced)?;
             return whole(sink, announced);
         }
         AnswerBody::File { file, offset, len } => samovar_origin::file_stream(file, offset, len),
@@ -588,7 +590,11 @@ pub(super) async fn take_in(sink: &mut Sink, body: AnswerBody, announced: Option
         match frames.frame().await {
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
-                    sink.push(data);
+                    push(sink, data, announced)?;
+                }
+                // Whoever has its last byte may ask for more at once: by then it is stored.
+                if frames.is_end_stream() {
+                    return whole(sink, announced);
                 }
             }
             Some(Err(failure)) => {
@@ -599,12 +605,24 @@ pub(super) async fn take_in(sink: &mut Sink, body: AnswerBody, announced: Option
     }
 }
 
+fn push(sink: &mut Sink, data: Bytes, announced: Option<u64>) -> Result<(), Broken> {
+    if announced.is_some_and(|bytes| sink.arrived_bytes() + data.len() as u64 > bytes) {
+        return Err(not_as_announced());
+    }
+    sink.push(data);
+    Ok(())
+}
+
 fn whole(sink: &Sink, announced: Option<u64>) -> Result<(), Broken> {
     if announced.is_none_or(|bytes| bytes == sink.arrived_bytes()) {
         return Ok(());
     }
+    Err(not_as_announced())
+}
+
+fn not_as_announced() -> Broken {
     let detail = "the body is not as long as announced";
-    Err(Broken::new(Store::Incomplete, Upstream::ShortBody, detail))
+    Broken::new(Store::Incomplete, Upstream::ShortBody, detail)
 }
 
 /// Nobody reads it, and what is left is more than is worth fetching for nobody.

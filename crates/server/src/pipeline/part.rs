@@ -14,7 +14,7 @@ use super::route::wishes_for;
 use crate::clock;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use samovar_cache::{Body, Entry, Parts, Ticket};
+use samovar_cache::{Body, Entry, EntryHead, Parts, Ticket};
 use samovar_origin::{Answer, AnswerBody};
 use samovar_policy::{
     CacheStatus, Exchange as Times, Part, PartUse, RequestFacts, ReuseDecision, Verdict, Wanted,
@@ -138,6 +138,12 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, held: Option
         Ok(got) if got.answer.status == StatusCode::PARTIAL_CONTENT => {
             keep(job, ticket, tell, got, times, held).await;
         }
+        Ok(got) if got.answer.status == StatusCode::RANGE_NOT_SATISFIABLE => {
+            // Says nothing of the whole, so nothing is remembered of the key.
+            ticket.not_storable(Store::StatusNotStorable, 0);
+            let facts = vec![super::pass::attempt_fact(&got), Fact::Store(Store::StatusNotStorable)];
+            let _gone = tell.send(Told { facts, outcome: fill::Outcome::Alone(Box::new(got)) });
+        }
         Ok(got) => fill::on_head(job, ticket, tell, got, times).await,
         Err(problem) => fill::on_failure(&job, ticket, tell, problem),
     }
@@ -152,8 +158,12 @@ async fn keep(
     times: Times,
     held: Option<Arc<Entry>>,
 ) {
-    let announced = attempt::announced(&got.answer.body);
+    let mut announced = attempt::announced(&got.answer.body);
     let kind = samovar_policy::part_use(&got.answer.headers, announced);
+    if let PartUse::Cut(part) = kind {
+        // Said by the range, where the body's own length is not said.
+        announced = Some(part.end - part.start);
+    }
     let judged = Answer {
         // RFC 9111 §3.3: stored by the rules of the whole.
         status: StatusCode::OK,
@@ -174,7 +184,11 @@ async fn keep(
     let mut head = fill::entry_head(&job, &mut got, freshness, Store::PartStored, times);
     head.status = StatusCode::PARTIAL_CONTENT;
     let mut own_fields = samovar_policy::fields_of_one(&got.answer.headers);
-    let held = held.and_then(|entry| of_the_same(&entry, &got.answer.headers, kind));
+    let held = held.and_then(|entry| {
+        let parts = of_the_same(&entry, &got.answer.headers, kind)?;
+        with_tags_of(&mut head, &entry);
+        Some(parts)
+    });
     if let PartUse::Cut(_) = kind {
         let said = got.answer.headers.get(header::CONTENT_RANGE).cloned();
         own_fields.extend(said.map(|value| (header::CONTENT_RANGE, value)));
@@ -188,8 +202,6 @@ async fn keep(
     let came = match fill::take_in(&mut sink, got.answer.body, announced).await {
         Ok(()) => sink.finish_as(0, clock::now().mono_ms, |chunks| match kind {
             PartUse::Verbatim => Some(Body::Verbatim { range, chunks }),
-            // A body that came without a length shows only now whether it is what the range said.
-            PartUse::Cut(part) if chunks.len_bytes() != part.end - part.start => None,
             PartUse::Cut(part) => match held {
                 Some(held) => held.with(part.start, chunks),
                 None => Parts::new(part.total, part.start, chunks),
@@ -250,7 +262,8 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
             let mut all = vec![super::pass::attempt_fact(got)];
             all.extend(facts);
             all.push(Fact::Store(Store::Completed));
-            let head = fill::entry_head(&job, got, freshness, Store::Completed, times);
+            let mut head = fill::entry_head(&job, got, freshness, Store::Completed, times);
+            with_tags_of(&mut head, &entry);
             let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
             let wishes = wishes_for(&job.question.snapshot, &job.question.route, got.ours);
             let (min_bytes, max_bytes) = (wishes.min_bytes, wishes.max_bytes);
@@ -293,6 +306,13 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
         Ok(got) => fill::on_head(job, ticket, tell, got, times).await,
         Err(problem) => fill::on_failure(&job, ticket, tell, problem),
     }
+}
+
+/// What is put together carries the tags of all its parts, so that a purge of one of them finds it.
+fn with_tags_of(head: &mut EntryHead, held: &Entry) {
+    let more = held.head.tags.iter().filter(|tag| !head.tags.contains(tag)).cloned();
+    let more: Vec<_> = more.collect();
+    head.tags.extend(more);
 }
 
 /// The parts held, if the answer is exactly what is missing of them.
