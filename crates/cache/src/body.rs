@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// How far the writer may run ahead of the slowest reader once the body will not be stored, bytes.
-const WINDOW_BYTES: u64 = 1024 * 1024;
+const WINDOW_BYTES: u64 = 256 * 1024;
 
 /// A stored body.
 #[derive(Clone, Debug)]
@@ -466,11 +466,12 @@ mod tests {
         let budget = Budget::new(1 << 30);
         let body = Growing::new(None, &budget);
         let mut slow = body.read().unwrap();
-        body.push(Bytes::from(vec![1; 500_000]));
+        let window = WINDOW_BYTES as usize;
+        body.push(Bytes::from(vec![1; window - 1]));
         body.overflow();
         assert!(body.read().is_none(), "no one may begin after the overflow");
         assert_eq!(body.poll_room(&mut noop()), Poll::Ready(true));
-        body.push(Bytes::from(vec![2; 700_000]));
+        body.push(Bytes::from(vec![2; 1]));
         assert_eq!(body.poll_room(&mut noop()), Poll::Pending, "more than the window is unread");
         while let Poll::Ready(Some(Ok(_))) = slow.poll_next(&mut noop()) {}
         assert_eq!(body.poll_room(&mut noop()), Poll::Ready(true));

@@ -98,7 +98,7 @@ pub struct Receipt {
     pub entries: u64,
     /// Their weight, bytes.
     pub bytes: u64,
-    /// Running fills that will not be stored.
+    /// Running fills that will not be stored, or will not if they turn out to carry the tag.
     pub fills: u64,
 }
 
@@ -316,6 +316,10 @@ impl Cache {
                 entry.mark(State::Dead);
                 return Err(Store::WholeStored);
             }
+            if shard.has_newer(entry) {
+                entry.mark(State::Dead);
+                return Err(Store::Overtaken);
+            }
             shard.notes.storable(hash);
             let replaced = shard.insert(entry);
             // Under the shard's lock, so that a purge that finds no fill here finds the entry in the index.
@@ -351,8 +355,9 @@ impl Cache {
         shard.notes.set(fill.hash, note);
     }
 
-    /// Marks what `scope` names and returns: from now on it answers nothing, whichever core asks. Running fills
-    /// that match (or may: their tags are not known yet) are not stored, and nobody joins them any more.
+    /// Marks what `scope` names and returns: from now on it answers nothing, whichever core asks. Running fills that
+    /// match are not stored, and nobody joins them any more; by tag, those whose tags are not known yet are not joined
+    /// until they are.
     pub fn purge(&self, scope: Scope<'_>, soft: bool) -> Receipt {
         let mut receipt = Receipt {
             sequence: self.purges.fetch_add(1, Ordering::AcqRel) + 1,
@@ -363,8 +368,11 @@ impl Cache {
         // Fills first: one that commits before this pass is in the index by the time the index is asked.
         for shard in &self.shards {
             for fill in lock(shard).flying.iter().filter(|f| in_scope(f, scope)) {
-                fill.doomed.store(true, Ordering::Release);
-                receipt.fills += 1;
+                match scope {
+                    Scope::Tag(tag) => fill.purge_tag(tag),
+                    _ => fill.doomed.store(true, Ordering::Release),
+                }
+                receipt.fills += u64::from(fill.may_be_purged());
             }
         }
         let found = {
@@ -405,6 +413,14 @@ impl Cache {
         entry.mark(State::Soft);
     }
 
+    /// Drops one entry for good: the origin has given a newer answer that is not stored in its place.
+    pub fn drop_entry(&self, entry: &Arc<Entry>) {
+        entry.mark(State::Dead);
+        if self.take_out(entry) {
+            lock(&self.queues).left();
+        }
+    }
+
     /// Takes a marked entry out of its shard and the index.
     fn take_out(&self, entry: &Arc<Entry>) -> bool {
         let (_, shard) = self.shard_of(&entry.key);
@@ -415,23 +431,25 @@ impl Cache {
     }
 
     /// Evicts until the budget holds, as far as what is stored can bring it down. Bytes that readers still hold
-    /// stay charged until they let go, and are not made up for by evicting everything else.
-    pub(crate) fn make_room(&self) {
+    /// stay charged until they let go, and are not made up for by evicting everything else. `false` if nothing is left
+    /// to evict and the budget does not hold.
+    pub(crate) fn make_room(&self) -> bool {
         let excess = self.budget.excess_bytes();
         if excess == 0 {
-            return;
+            return true;
         }
         // One core at a time is enough; another that comes meanwhile goes on.
-        let Ok(_guard) = self.making_room.try_lock() else { return };
+        let Ok(_guard) = self.making_room.try_lock() else { return true };
         let mut freed = 0;
         while freed < excess && self.budget.excess_bytes() > 0 {
             let victim = lock(&self.queues).victim(|e| self.hasher.hash_one(&*e.key));
-            let Some(entry) = victim else { return };
+            let Some(entry) = victim else { return false };
             entry.mark(State::Dead);
             self.take_out(&entry);
             freed += entry.weight_bytes();
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }
+        true
     }
 
     /// Up to `limit` entries whose key contains `filter`, in no particular order.
@@ -497,7 +515,7 @@ fn usable(entry: &Arc<Entry>) -> bool {
 /// Whether a request may join a fill: nobody joins one that a purge overtook or that is past joining, and a
 /// request whose fields differ from the expected ones begins its own.
 fn joins(fill: &Arc<Fill>, ask: &Ask<'_>) -> bool {
-    if !fill.joinable || fill.doomed.load(Ordering::Acquire) {
+    if !fill.joinable || fill.may_be_purged() {
         return false;
     }
     match fill.decided() {

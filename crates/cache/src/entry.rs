@@ -63,6 +63,8 @@ pub struct Entry {
     hot_copies: AtomicU32,
     /// Its row in the index; `u32::MAX` while not indexed.
     pub(crate) index_id: AtomicU32,
+    /// When its head came, or was confirmed, ms: what came later is newer, however long its body took.
+    pub(crate) answered_ms: u64,
     /// What it costs with its head, its row in the maps and its body.
     pub(crate) weight_bytes: u64,
     _charge: Charge,
@@ -83,6 +85,7 @@ impl Entry {
         mut charge: Charge,
         now_ms: u64,
         requests: u32,
+        answered_ms: u64,
     ) -> Entry {
         let fields: u64 =
             head.headers.iter().map(|(n, v)| n.as_str().len() as u64 + v.len() as u64 + FIELD_BYTES).sum();
@@ -100,6 +103,7 @@ impl Entry {
             hits: AtomicU64::new(0),
             hot_copies: AtomicU32::new(0),
             index_id: AtomicU32::new(u32::MAX),
+            answered_ms,
             weight_bytes: own + body_bytes,
             _charge: charge,
         }

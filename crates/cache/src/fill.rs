@@ -58,11 +58,50 @@ struct FillState {
     decided: Option<Decided>,
     waiters: Vec<(u64, Waker)>,
     waiting: usize,
+    /// The tags of what it stores, once its head says them.
+    tags: Option<Vec<Box<str>>>,
+    /// Tags that were purged before that.
+    purged: Vec<Box<str>>,
 }
+
+/// Tags purged during one fill that are remembered apart; beyond, any of them is taken to be its own.
+const PURGED_MAX: usize = 64;
 
 impl Fill {
     fn lock(&self) -> MutexGuard<'_, FillState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A tag is purged. Before the head nobody knows whether it is the fill's; from then on whoever asks begins anew.
+    pub(crate) fn purge_tag(&self, tag: &str) {
+        let mut state = self.lock();
+        let hit = match &state.tags {
+            Some(tags) => tags.iter().any(|own| **own == *tag),
+            None => {
+                state.purged.push(tag.into());
+                state.purged.len() > PURGED_MAX
+            }
+        };
+        if hit {
+            self.doomed.store(true, Ordering::Release);
+        }
+    }
+
+    /// The head says which tags it has: a purge of one of them, earlier or later, overtakes it.
+    fn settle(&self, tags: &[Box<str>]) {
+        let mut state = self.lock();
+        if tags.iter().any(|tag| state.purged.contains(tag)) {
+            self.doomed.store(true, Ordering::Release);
+        }
+        state.purged.clear();
+        state.tags = Some(tags.to_vec());
+    }
+
+    /// Whether a purge overtook it, or may have.
+    pub(crate) fn may_be_purged(&self) -> bool {
+        // Under the lock: what is no longer in the list may have become certain since.
+        let state = self.lock();
+        self.doomed.load(Ordering::Acquire) || !state.purged.is_empty()
     }
 
     /// What it came to, if it has.
@@ -178,15 +217,10 @@ impl Ticket {
         self.fill.lock().waiting
     }
 
-    /// Why the answer must not be stored whatever its head says, if so: a purge came, or too few asked for it.
+    /// Why the answer must not be stored whatever its head says, if so: too few asked for it. A purge is no reason to
+    /// keep it from those who had joined by then: it is theirs, and stored is nothing.
     pub fn refuses(&self) -> Option<Store> {
-        if self.fill.doomed.load(Ordering::Acquire) {
-            Some(Store::PurgedInFlight)
-        } else if !self.admitted {
-            Some(Store::AdmitAfter)
-        } else {
-            None
-        }
+        (!self.admitted).then_some(Store::AdmitAfter)
     }
 
     /// The head says: storable. Those who joined are released and read along while the body grows.
@@ -198,6 +232,7 @@ impl Ticket {
         now_ms: u64,
     ) -> Sink {
         self.open = false;
+        self.fill.settle(&head.tags);
         let budget = self.cache.budget();
         let growing = Growing::new(announced_bytes, budget);
         let entry = Arc::new(Entry::new(
@@ -207,6 +242,7 @@ impl Ticket {
             budget.charge(0),
             now_ms,
             1,
+            now_ms,
         ));
         self.fill.decide(Decided::Stream(Arc::clone(&entry)));
         Sink {
@@ -229,6 +265,7 @@ impl Ticket {
         now_ms: u64,
     ) -> (Arc<Entry>, Result<(), Store>) {
         self.open = false;
+        self.fill.settle(&head.tags);
         let charge = self.cache.budget().charge(0);
         let requests = base.metered(now_ms, u64::MAX).max(1);
         let entry = Arc::new(Entry::new(
@@ -238,6 +275,7 @@ impl Ticket {
             charge,
             now_ms,
             requests,
+            now_ms,
         ));
         // A purge of the entry it rests on is a purge of it.
         let stored = if base.state() == crate::entry::State::Dead {
@@ -303,19 +341,25 @@ impl Sink {
         &self.entry
     }
 
-    /// Takes a piece in. Beyond the largest size stored it is still handed to its readers, and kept no longer.
+    /// Whether a purge overtook it: it will not be stored.
+    pub fn is_overtaken(&self) -> bool {
+        self.fill.doomed.load(Ordering::Acquire)
+    }
+
+    /// Takes a piece in. Beyond the largest size stored it is still handed to its readers, and kept no longer; so it is
+    /// when the budget is spent on what is arriving, and nothing that is stored could make room.
     pub fn push(&mut self, piece: Bytes) {
         self.growing.push(piece);
-        if self.refused.is_none()
-            && self.growing.arrived_bytes() > self.max_bytes.min(self.cache.body_max_bytes())
-        {
-            self.refuse(if self.growing.arrived_bytes() > self.max_bytes {
-                Store::TooLarge
-            } else {
-                Store::BudgetTooSmall
-            });
+        let arrived = self.growing.arrived_bytes();
+        let there_is_room = self.cache.make_room();
+        if self.refused.is_some() {
+            return;
         }
-        self.cache.make_room();
+        if arrived > self.max_bytes {
+            self.refuse(Store::TooLarge);
+        } else if arrived > self.cache.body_max_bytes() || !there_is_room {
+            self.refuse(Store::BudgetTooSmall);
+        }
     }
 
     /// Gives up storing; readers go on.
@@ -338,6 +382,11 @@ impl Sink {
     /// Requests reading along.
     pub fn readers(&self) -> usize {
         self.growing.readers()
+    }
+
+    /// Requests that wait for it and have not begun to read yet.
+    pub fn waiting(&self) -> usize {
+        self.fill.lock().waiting
     }
 
     /// Bytes that came.
@@ -389,6 +438,7 @@ impl Sink {
             budget.charge(0),
             now_ms,
             requests,
+            self.entry.answered_ms,
         ));
         self.cache.commit(&self.fill, &entry).map(|()| entry)
     }

@@ -33,9 +33,8 @@ impl Shard {
         // A variant with the same fields and values is replaced; one with other fields under the same key too,
         // as the origin changed its mind about what it varies by (RFC 9111 §4.1 uses the latest).
         slot.variants.retain(|old| {
-            let same_names = old.head.vary.len() == entry.head.vary.len()
-                && old.head.vary.iter().zip(&entry.head.vary).all(|(a, b)| a.0 == b.0);
-            let keep = same_names && old.head.vary != entry.head.vary && old.state() != State::Dead;
+            let keep =
+                same_names(old, entry) && old.head.vary != entry.head.vary && old.state() != State::Dead;
             if !keep {
                 out.push(Arc::clone(old));
             }
@@ -51,6 +50,16 @@ impl Shard {
             old.mark(State::Dead);
         }
         out
+    }
+
+    /// Whether what is stored came after `entry` did, which took its time: putting it in would take the newer one out.
+    pub(crate) fn has_newer(&self, entry: &Arc<Entry>) -> bool {
+        let Some(slot) = self.slots.get(&entry.key) else { return false };
+        slot.variants.iter().any(|stored| {
+            stored.answered_ms > entry.answered_ms
+                && stored.state() != State::Dead
+                && (stored.head.vary == entry.head.vary || !same_names(stored, entry))
+        })
     }
 
     /// Whether the whole is stored of what `entry` is a part of.
@@ -85,4 +94,10 @@ impl Shard {
             self.slots.remove(&fill.key);
         }
     }
+}
+
+/// Whether two answers vary by the same fields.
+fn same_names(a: &Entry, b: &Entry) -> bool {
+    let (a, b) = (&a.head.vary, &b.head.vary);
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0)
 }

@@ -204,12 +204,113 @@ fn a_purge_overtakes_a_running_fill() {
         let running = ticket(ask(&cache, "http://a/x"));
         let receipt = cache.purge(scope, false);
         assert_eq!((receipt.fills, receipt.entries), (1, 0));
-        assert_eq!(running.refuses(), Some(Store::PurgedInFlight));
-        assert!(matches!(ask(&cache, "http://a/x"), Step::Fetch(..)), "nobody joins an older fill");
+        assert_eq!(running.refuses(), None, "whoever had joined gets it");
+        let newer = ask(&cache, "http://a/x");
+        assert!(matches!(newer, Step::Fetch(..)), "nobody joins an older fill");
         let sink = running.store(head(vec![], &["t"]), None, u64::MAX, 0);
+        assert!(sink.is_overtaken());
+        assert!(matches!(ask(&cache, "http://a/x"), Step::Join(_)), "the newer one");
         assert_eq!(sink.finish(0, 0).unwrap_err(), Store::PurgedInFlight);
         assert_eq!(cache.stats().entries, 0);
     }
+}
+
+/// Whose tags a fill has is known with its head: until then a purge by tag holds others back from it, from then on it
+/// concerns those that have the tag.
+#[test]
+fn a_purge_of_a_tag_overtakes_those_that_have_it() {
+    let cache = cache(1 << 20);
+    let (before, with, without) =
+        (ticket(ask(&cache, "a")), ticket(ask(&cache, "b")), ticket(ask(&cache, "c")));
+    let early = before.join();
+    let with = with.store(head(vec![], &["t", "u"]), None, u64::MAX, 0);
+    let without = without.store(head(vec![], &["u"]), None, u64::MAX, 0);
+    assert_eq!(cache.purge(Scope::Tag("t"), false).fills, 2, "the one that has it, and the one that may");
+    assert!(matches!(ask(&cache, "a"), Step::Fetch(..)), "it may turn out to have it");
+    assert!(matches!(ask(&cache, "b"), Step::Fetch(..)));
+    assert!(matches!(ask(&cache, "c"), Step::Join(_)));
+    let before = before.store(head(vec![], &["x"]), None, u64::MAX, 0);
+    assert!(matches!(ask(&cache, "a"), Step::Join(_)), "it did not");
+    assert!(matches!(early.poll_decided(&mut cx()), Poll::Ready(Decided::Stream(_))));
+    assert_eq!([before.is_overtaken(), with.is_overtaken(), without.is_overtaken()], [false, true, false]);
+    assert!(before.finish(0, 0).is_ok() && without.finish(0, 0).is_ok());
+    assert_eq!(with.finish(0, 0).unwrap_err(), Store::PurgedInFlight);
+    // More than can be remembered apart.
+    let many = ticket(ask(&cache, "d"));
+    for n in 0..100 {
+        cache.purge(Scope::Tag(&n.to_string()), false);
+    }
+    assert!(many.store(head(vec![], &["x"]), None, u64::MAX, 0).is_overtaken());
+    // A refresh that turns out to have it.
+    let stale = ReuseDecision { verdict: Verdict::Revalidate { stale_if_error: false }, ..SERVE };
+    let Step::Fetch(ticket, _, Some((base, _))) = ask_with(&cache, "a", None, &|_| stale) else { panic!() };
+    cache.purge(Scope::Tag("later"), false);
+    assert_eq!(ticket.refresh(&base, head(vec![], &["later"]), 0).1, Err(Store::PurgedInFlight));
+}
+
+#[test]
+fn what_took_long_does_not_replace_what_is_newer() {
+    let cache = cache(1 << 20);
+    let alone = |now_ms| {
+        let step = cache.begin(&Ask {
+            key: "k",
+            now_ms,
+            matches: &|_| true,
+            vary_of: &|_| vec![],
+            judge: &|_| ReuseDecision { verdict: Verdict::Refetch, ..SERVE },
+            admit_after: 0,
+            admit_period_ms: 0,
+            owners: &[],
+            part: false,
+            alone: true,
+        });
+        ticket(step)
+    };
+    let old = alone(1_000).store(head(vec![], &[]), None, u64::MAX, 1_000);
+    let new = alone(1_100).store(head(vec![], &[]), None, u64::MAX, 1_100);
+    let new = new.finish(0, 1_200).unwrap();
+    assert_eq!(old.finish(0, 1_300).unwrap_err(), Store::Overtaken);
+    assert_eq!(new.state(), State::Live);
+    // Of the same moment, the one that ends last; and what varies alike is another answer.
+    let same = alone(1_100).store(head(vec![], &[]), None, u64::MAX, 1_100).finish(0, 1_400).unwrap();
+    let name = HeaderName::from_static("x");
+    let vary = |value| vec![(name.clone(), Some(HeaderValue::from_static(value)))];
+    let older = alone(900).store(head(vary("a"), &[]), None, u64::MAX, 900).finish(0, 1_500);
+    assert_eq!(older.unwrap_err(), Store::Overtaken, "it varies by less now");
+    let a = alone(1_600).store(head(vary("a"), &[]), None, u64::MAX, 1_600).finish(0, 1_600).unwrap();
+    let b = alone(1_500).store(head(vary("b"), &[]), None, u64::MAX, 1_500).finish(0, 1_700).unwrap();
+    assert_eq!([same.state(), a.state(), b.state()], [State::Dead, State::Live, State::Live]);
+    // What is gone for good gives way to anything.
+    cache.drop_entry(&a);
+    cache.drop_entry(&b);
+    cache.drop_entry(&b);
+    assert_eq!((cache.stats().entries, cache.stats().used_bytes > 0), (0, true), "held here still");
+    assert!(alone(100).store(head(vec![], &[]), None, u64::MAX, 100).finish(0, 1_800).is_ok());
+}
+
+/// What is arriving counts, and when all of the budget is spent on it, the rest is handed on and not kept.
+#[test]
+fn the_budget_bounds_what_is_arriving() {
+    let cache = cache(1 << 20);
+    let mut sinks: Vec<_> = (0..16)
+        .map(|n| {
+            let ticket = ticket(ask(&cache, &n.to_string()));
+            let (joined, sink) = (ticket.join(), ticket.store(head(vec![], &[]), None, u64::MAX, 0));
+            let Poll::Ready(Decided::Stream(entry)) = joined.poll_decided(&mut cx()) else { panic!() };
+            let Body::Growing(growing) = &entry.body else { panic!() };
+            (growing.read().unwrap(), sink)
+        })
+        .collect();
+    for _ in 0..8 {
+        for (reader, sink) in &mut sinks {
+            sink.push(Bytes::from(vec![7; 32 << 10]));
+            let Poll::Ready(Some(Ok(piece))) = reader.poll_next(&mut cx()) else { panic!() };
+            assert_eq!(piece.len(), 32 << 10);
+            assert!(cache.stats().used_bytes <= (1 << 20) + (64 << 10), "{}", cache.stats().used_bytes);
+        }
+    }
+    let ends: Vec<_> = sinks.into_iter().map(|(_, sink)| sink.finish(0, 0).err()).collect();
+    assert!(ends.contains(&None) && ends.contains(&Some(Store::BudgetTooSmall)), "{ends:?}");
 }
 
 #[test]
@@ -462,8 +563,8 @@ fn a_change_overtakes_only_the_fills_that_may_be_made_of_it() {
     let (ours, theirs, nobodys) =
         (begin("a", &["/srv".into()]), begin("b", &["/var".into()]), begin("c", &[]));
     assert_eq!(cache.purge(Scope::Made { tag: "file:/srv/x", owner: "/srv" }, false).fills, 1);
-    assert_eq!(ours.refuses(), Some(Store::PurgedInFlight));
-    assert_eq!((theirs.refuses(), nobodys.refuses()), (None, None));
+    let overtaken = |ticket: Ticket| ticket.store(head(vec![], &[]), None, u64::MAX, 1_000).is_overtaken();
+    assert_eq!([ours, theirs, nobodys].map(overtaken), [true, false, false]);
 }
 
 #[test]

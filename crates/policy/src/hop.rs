@@ -42,6 +42,17 @@ const END_TO_END: [HeaderName; 20] = [
     header::WWW_AUTHENTICATE,
 ];
 
+/// Drops the end-to-end fields that `Connection` names, as far as they may go. What decides about the connection itself
+/// stays for now.
+pub fn drop_named_by_connection(headers: &mut HeaderMap) {
+    if !headers.contains_key(header::CONNECTION) {
+        return;
+    }
+    for name in connection_names(headers).iter().filter(|name| !HOP_BY_HOP.contains(name)) {
+        headers.remove(name);
+    }
+}
+
 /// Drops what ends here: the hop-by-hop fields and those that `Connection` names. `Proxy-Authenticate` stays, for the
 /// client may be talking to a proxy behind us.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {

@@ -35,14 +35,16 @@ pub use age::age_ms;
 pub use date::parse_http_date;
 pub use freshness::{lifetime_given_ms, ttl_ms};
 pub use groups::{groups, invalidated_groups};
-pub use hop::strip_hop_by_hop;
+pub use hop::{drop_named_by_connection, strip_hop_by_hop};
 pub use invalidate::{invalidated, invalidates, post_answers_get};
 pub use merge::{HeadSays, conditional_fields, confirms, head_says, merge_304};
 pub use partial::{
     Part, PartUse, Wanted, combined_fields, content_range, if_range, missing, of_the_whole, part_use,
     range_field, same_representation, wanted,
 };
-pub use reuse::{is_unreachable, may_look, may_stand_in, only_if_cached, reuse};
+pub use reuse::{
+    is_failure, is_of_the_resource, is_unreachable, may_look, may_stand_in, only_if_cached, reuse,
+};
 pub use select::select;
 pub use status::fwd_of;
 pub use storable::storable;

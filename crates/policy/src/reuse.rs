@@ -6,7 +6,7 @@ use crate::age::age_ms;
 use crate::asked::Asked;
 use crate::freshness::ttl_ms;
 use crate::types::{Freshness, LifetimeWish, Now, Reload, RequestFacts, ReuseDecision, Verdict, Wishes};
-use http::{Method, header};
+use http::{Method, StatusCode, header};
 use samovar_reason::{Lookup, Upstream};
 
 /// Whether the cache may be asked at all, from what the request alone says. Cookies and Authorization are not judged
@@ -149,6 +149,17 @@ pub fn may_stand_in(f: &Freshness, decision: &ReuseDecision, now: Now, unreachab
     let on_error = matches!(decision.verdict, Verdict::Revalidate { stale_if_error: true });
     (on_error && (staleness_ms == 0 || staleness_ms <= f.stale_if_error_ms))
         || (unreachable && may_serve_unreachable(f, &now_decision))
+}
+
+/// Whether an origin's answer is the kind of error that a stale answer may stand in for (RFC 5861 §4).
+pub fn is_failure(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 500 | 502 | 503 | 504)
+}
+
+/// Whether an origin's answer says what the resource is from now on, so that an older stored answer has had its day; an
+/// error may be of the moment, and what is wrong with one request says nothing of the resource.
+pub fn is_of_the_resource(status: StatusCode) -> bool {
+    status.is_success() || status.is_redirection() || matches!(status.as_u16(), 404 | 405 | 410 | 451)
 }
 
 /// Whether a failed attempt means that the cache is cut off from its origin (RFC 9111 §4.2.4), in the sense that no

@@ -74,6 +74,7 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         Lookup::RequestAuthorization
         | Lookup::RequestNoCache
         | Lookup::RequestNoStore
+        | Lookup::RequestPrecondition
         | Lookup::RequestFreshness => Some("request"),
     }
 }

@@ -281,7 +281,9 @@ fn shared_despite_authorization(directives: &Directives) -> bool {
 /// this one request's conditions, range, expectation or proxy credentials, none of which are in the key; those of
 /// RFC 6585, which forbids it.
 fn is_never_stored(status: StatusCode) -> bool {
+    // Beyond 599 a status has no class (RFC 9110 §15): whoever reads it must take it for an error.
     status.is_informational()
+        || status.as_u16() >= 600
         || matches!(status.as_u16(), 304 | 407 | 412 | 416 | 417 | 426 | 428 | 429 | 431 | 511)
 }
 

@@ -20,12 +20,16 @@ pub enum VaryFields {
     Fields(Vec<HeaderName>),
 }
 
+/// Request fields that name the client and are written anew for each request on its way to the origin: what varies by
+/// them varies by something that no later request shows.
+const OF_THE_CLIENT: [HeaderName; 2] = [header::FORWARDED, HeaderName::from_static("x-forwarded-for")];
+
 /// Reads `Vary`, all lines of it; a `*` anywhere counts (RFC 9110 §12.5.5).
 pub fn vary_fields(headers: &HeaderMap) -> VaryFields {
     let mut names = Vec::new();
     for member in headers.get_all(header::VARY).iter().flat_map(|line| elements(line.as_bytes())) {
         match HeaderName::from_bytes(member) {
-            Ok(name) if member != b"*" => names.push(name),
+            Ok(name) if member != b"*" && !OF_THE_CLIENT.contains(&name) => names.push(name),
             _ => return VaryFields::Star,
         }
     }

@@ -41,6 +41,7 @@ reasons! {
         RequestBody = "request-body", "the request carries a body", "";
         RequestUpgrade = "request-upgrade", "the request asks for another protocol", "";
         RequestRange = "request-range", "a range was asked of something not stored, so the request went to the origin as it is", "";
+        RequestPrecondition = "request-precondition", "the request carries If-Match or If-Unmodified-Since, which only the origin can answer", "";
         OnlyIfCached = "only-if-cached", "the client wanted a stored answer or none, and none could be used", "";
         FillDied = "fill-died", "the fetch this request had joined failed", "";
         WaitedTooLong = "waited-too-long", "the fetch this request had joined did not produce a head in time", "";
@@ -76,7 +77,7 @@ reasons! {
         VersionNotHot = "hot-version", "only HTTP/1.1 keep-alive requests are answered from the hot tier", "";
         UnknownTarget = "hot-unknown-target", "no prepared answer has this target", "";
         UnknownVariant = "hot-unknown-variant", "prepared answers exist, none for these request fields", "";
-        Expired = "hot-expired", "the prepared answer is no longer fresh", "";
+        Expired = "hot-expired", "the answer is not fresh", "";
         Dead = "hot-dead", "the prepared answer was purged or replaced", "";
         OldEpoch = "hot-old-epoch", "the configuration changed since the answer was prepared", "";
         Draining = "hot-draining", "the server is stopping", "";

@@ -16,7 +16,7 @@ reasons! {
         NoStore = "no-store", "the origin forbids storing", "the origin can drop `no-store`; a rule can list it in `override`";
         Private = "private", "the origin says the answer is for one user", "the origin can drop `private`; a rule can list it in `override`";
         NoCache = "no-cache", "the origin demands revalidation on every use and gave no validator", "the origin can send an ETag; a rule can list `no-cache` in `override`";
-        VaryStar = "vary-star", "the answer varies by something beyond the request fields", "the origin can name the fields; a rule can list `vary-star` in `override`";
+        VaryStar = "vary-star", "the answer varies by something beyond the request's own fields (`Vary: *`, or the client's address)", "the origin can name the fields; a rule can list `vary-star` in `override`";
         SetCookie = "set-cookie", "the answer sets a cookie", "stop sending Set-Cookie where it is not needed, or set `set_cookie = \"strip\"`";
         RequestCookie = "request-cookie", "the request carried a cookie that may matter, and the lifetime is not the origin's own word", "list cookies that do not matter in `ignore_cookies`";
         RequestAuthorization = "request-authorization", "the request carried Authorization and the origin did not allow sharing (RFC 9111 §3.5)", "the origin can send `public` or `s-maxage`";
@@ -33,6 +33,8 @@ reasons! {
         MustUnderstand = "must-understand", "the origin stores only with caches that understand this status", "";
         BadFraming = "bad-framing", "the answer's head contradicts itself", "";
         Incomplete = "incomplete", "the origin stopped before the end", "";
+        Doubted = "doubted", "the answer to HEAD contradicts what is stored, which is confirmed before it is used again", "";
+        Overtaken = "overtaken", "a newer answer was stored while this one arrived", "";
         PurgedInFlight = "purged-in-flight", "a purge came while the answer was arriving", "";
         ConfigChanged = "config-changed", "the configuration changed while the answer was arriving", "";
         Upgraded = "upgraded", "the connection changed protocol", "";

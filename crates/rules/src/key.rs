@@ -2,8 +2,8 @@
 //!
 //! Two keys are equal only if all of it is: nothing is hashed, and no value can look like the end of its line,
 //! since every byte beyond printable ASCII and the backslash itself are written as `\xHH`. A line is
-//! `name: value`, `name` alone for an absent field, `cookie name: value` for a cookie; field names hold neither
-//! spaces nor colons, so the forms cannot be confused. Not here: what is normalised (`path`, `query`, `value`).
+//! `name: value`, `name` alone for an absent field, `cookie name: value` for a cookie, `@site name` where two sites
+//! serve one URL; field names hold neither spaces nor colons nor `@`, so the forms cannot be confused. Not here: what is normalised (`path`, `query`, `value`).
 
 use crate::cookies::pieces;
 use crate::path::push_lower_case;
@@ -20,6 +20,8 @@ pub(crate) struct Place<'a> {
     pub(crate) host: &'a str,
     pub(crate) path: &'a str,
     pub(crate) query: Option<&'a str>,
+    /// The site, where another serves the same URL (on another port, or under its own name).
+    pub(crate) site: Option<&'a str>,
 }
 
 /// The key of a request under a rule.
@@ -39,6 +41,11 @@ pub(crate) fn build(place: &Place<'_>, rule: &Rule, headers: &HeaderMap) -> Key 
     if let Some(query) = normalise_query(&rule.vary_query, place.query) {
         text.push('?');
         text.push_str(&query);
+    }
+    if let Some(site) = place.site {
+        // No field name begins so.
+        text.push_str("\n@site ");
+        push_escaped(&mut text, site.as_bytes(), b"\\");
     }
     push_lines(&mut text, rule, headers);
     Key(text.into())
@@ -118,7 +125,7 @@ mod tests {
     use http::{HeaderName, HeaderValue};
 
     const PLACE: Place<'_> =
-        Place { scheme: "http", host: "h.example", path: "/A%2F", query: Some("b=2&a=1") };
+        Place { scheme: "http", host: "h.example", path: "/A%2F", query: Some("b=2&a=1"), site: None };
 
     fn map(lines: &[(&HeaderName, &[u8])]) -> HeaderMap {
         let mut headers = HeaderMap::new();

@@ -26,8 +26,10 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     let facts = PathFacts::of(&path, parts.method);
     let (rule, rule_reason, beaten) = choose_rule(site, &facts);
     let target = facts.target(site);
-    let key =
-        key::build(&Place { scheme, host: &host, path: &path, query: parts.query }, rule, parts.headers);
+    let site_in_key =
+        shares_urls(sites, site, site_reason, &host, parts.listener_port).then_some(site.name.as_str());
+    let place = Place { scheme, host: &host, path: &path, query: parts.query, site: site_in_key };
+    let key = key::build(&place, rule, parts.headers);
     let relevant_cookie_names = relevant_cookies(rule, parts.headers);
     Ok(Routed {
         site,
@@ -82,6 +84,14 @@ fn choose_site<'s>(
     let default = best(sites, parts.listener_port, |site| site.default.then_some(0))
         .ok_or_else(|| (Route::UnknownHost, format!("no site serves the host {:?}", parts.host)))?;
     Ok((default, Route::SiteByDefault, canonical_host(default).to_owned()))
+}
+
+/// Whether another site answers under the same URLs: on other ports, or because a default site stands in for unknown hosts
+/// under a name that another site serves. What one stores must never answer for the other.
+fn shares_urls(sites: &Sites, site: &Site, reason: Route, host: &str, listener_port: u16) -> bool {
+    let by_name = || site_of(sites, host, listener_port).map(|(named, _)| named);
+    !site.ports.is_empty()
+        || (reason == Route::SiteByDefault && by_name().is_some_and(|named| !std::ptr::eq(named, site)))
 }
 
 /// What stands for all the hosts that no site names.

@@ -70,7 +70,10 @@ fn sites_by_host_wildcard_port_and_default() {
             Ok(routed) => {
                 assert_eq!((routed.site.name.as_str(), routed.site_reason), (name, reason), "{host}");
                 assert_eq!(routed.host, seen, "{host}");
-                assert_eq!(routed.key.as_str(), format!("http://{seen}/p"), "{host}");
+                // Those that share URLs with another: on its own port; under a name that another's wildcard covers.
+                let shares = matches!(name, "admin" | "default");
+                let line = if shares { format!("\n@site {name}") } else { String::new() };
+                assert_eq!(routed.key.as_str(), format!("http://{seen}/p{line}"), "{host}");
             }
             Err((why, _)) => assert_eq!(("", reason), (name, why), "{host}"),
         }
@@ -188,6 +191,15 @@ fn what_a_request_becomes() {
     assert_eq!(routed.relevant_cookie_names, ["sid"]);
 }
 
+/// A default site may stand in for unknown hosts under a name that another site serves: they share no key.
+#[test]
+fn a_canonical_host_that_is_another_sites_own() {
+    let sites = Sites { sites: vec![site("own", &["h"], &[]), default_site("h")] };
+    let none = HeaderMap::new();
+    let key = |host: &str| route(&sites, &parts(host, "/p", &none)).unwrap().key.as_str().to_owned();
+    assert_eq!((key("h").as_str(), key("x").as_str()), ("http://h/p", "http://h/p\n@site default"));
+}
+
 #[test]
 fn urls_that_people_type() {
     let sites = Sites {
@@ -198,7 +210,7 @@ fn urls_that_people_type() {
         ("/x?y", "http://h/x?y"),
         ("http://A.example:80/%61#frag", "http://a.example/a"),
         ("https://a.example", "https://a.example/"),
-        ("https://b.example:8443/", "https://b.example:8443/"),
+        ("https://b.example:8443/", "https://b.example:8443/\n@site b"),
         ("http://nobody.example/", "http://h/"),
         ("http://a.example/ä b?c d", "http://a.example/%C3%A4%20b?c%20d"),
     ] {

@@ -102,6 +102,20 @@ pub(crate) fn tell(fact: &Fact) -> Told {
         Fact::Selected(what) => Told::plain("selected", "what the client's conditions or range came to")
             .detail(*what)
             .data("selected", *what),
+        Fact::Invalidated(count, what) => {
+            let text = match count {
+                1 => "1 stored answer is not valid any more (RFC 9111 §4.4)".to_owned(),
+                n => format!("{n} stored answers are not valid any more (RFC 9111 §4.4)"),
+            };
+            Told::plain("invalidated", text)
+                .detail(what.join(", "))
+                .data("entries", *count)
+                .data("what", what.clone())
+        }
+        Fact::Before(fact) => {
+            let told = tell(fact);
+            Told { fact: "before", text: format!("when it was last asked for: {}", told.text), ..told }
+        }
         Fact::Interim(status) => Told::plain("interim", "an interim answer of the origin's was passed on")
             .detail(status.to_string())
             .data("interim", *status),
@@ -116,6 +130,8 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
         Fact::Rule(_, text, later) => text.len() + all(later),
         Fact::Unkeyed(texts) | Fact::Cookies(texts) => all(texts),
         Fact::Overridden(words) => words.len() * size_of::<&str>(),
+        Fact::Invalidated(_, what) => all(what),
+        Fact::Before(fact) => size_of::<Fact>() + weight_bytes(fact),
         Fact::Attempt { target, .. } => target.len(),
         Fact::Lookup(..)
         | Fact::Store(_)
@@ -175,6 +191,9 @@ pub(crate) mod tests {
             Fact::Cookies(vec!["sid".into()]),
             Fact::Overridden(vec!["private", "cookie"]),
             Fact::HotProgress(1, 2),
+            Fact::Invalidated(1, vec!["http://h/x".into()]),
+            Fact::Invalidated(2, vec!["http://h/x".into(), "group a".into()]),
+            Fact::Before(Box::new(Fact::Store(Store::Incomplete))),
             Fact::Attempt {
                 target: "app".into(),
                 status: 200,

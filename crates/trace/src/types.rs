@@ -61,6 +61,10 @@ pub enum Fact {
     Reject(Reject),
     /// What the client's conditions or ranges selected: `not-modified`, `range`, …
     Selected(&'static str),
+    /// This request made stored answers of these URLs and groups invalid; how many there were.
+    Invalidated(u64, Vec<String>),
+    /// What was found when the same was last asked for.
+    Before(Box<Fact>),
     /// An interim answer of the origin's was passed on, with this status.
     Interim(u16),
 }

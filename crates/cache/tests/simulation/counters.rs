@@ -61,6 +61,7 @@ counters! {
     purged_made: "purge by a changed file",
     purged_soft: "soft purge",
     purged_fill: "purge that overtook a fill",
+    overtaken: "body not stored for a newer one",
     purged_in_flight: "body not stored for a purge",
     purged_in_refresh: "304 not kept for a purge",
     asked_part: "range fetched",

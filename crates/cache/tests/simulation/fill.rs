@@ -174,6 +174,7 @@ impl FillTask {
             Err(Store::PurgedInFlight) => world.counters.purged_in_flight += 1,
             Err(Store::TooLarge | Store::BudgetTooSmall) => world.counters.too_large += 1,
             Err(Store::WholeStored) => world.counters.part_refused += 1,
+            Err(Store::Overtaken) => world.counters.overtaken += 1,
             Err(other) => world.fail(&format!("not stored: {other}")),
         }
         Turn::Done
@@ -285,7 +286,7 @@ impl FillTask {
         let Some(freshness) = decision.freshness else {
             world.counters.refused(decision.reason);
             world.counters.unsatisfiable += u64::from(made.status == 416);
-            let of_request = matches!(decision.reason, Store::RequestAuthorization | Store::PurgedInFlight)
+            let of_request = matches!(decision.reason, Store::RequestAuthorization)
                 || !matches!(then, End::Whole)
                 || made.status == 416;
             ticket.not_storable(decision.reason, if of_request { 0 } else { world.now_ms + 10_000 });
@@ -346,9 +347,8 @@ impl FillTask {
         fresh.insert("cache-control", HeaderValue::from_str(&format!("max-age={lifetime_s}")).unwrap());
         let headers = merge_304(&base.head.headers, &fresh);
         let decision = self.judge(world, &ticket, base.head.status.as_u16(), &headers, base.body.len_bytes());
-        let confirmation =
-            Confirmation { at_step: world.step, at_ms: world.now_ms, lifetime_ms: lifetime_s * 1000 };
-        world.confirmed.entry(serial).or_default().push(confirmation);
+        let (at_step, at_ms, lifetime_ms) = (world.step, world.now_ms, lifetime_s * 1000);
+        let mut confirmation = Confirmation { at_step, at_ms, lifetime_ms, kept: false };
         world.counters.confirmed += 1;
         match decision.freshness {
             Some(freshness) => {
@@ -360,6 +360,7 @@ impl FillTask {
                 };
                 let (_, stored) = ticket.refresh(&base, head, world.now_ms);
                 world.counters.purged_in_refresh += u64::from(stored.is_err());
+                confirmation.kept = stored.is_ok();
                 world.tell(self.client, Told::Shared);
             }
             None => {
@@ -368,6 +369,7 @@ impl FillTask {
                 world.tell(self.client, Told::Confirmed(serial));
             }
         }
+        world.confirmed.entry(serial).or_default().push(confirmation);
         Turn::Done
     }
 }

@@ -44,7 +44,7 @@ const ROUND: u64 = 5_000;
 const ROUNDS: u64 = 20;
 
 /// Steps in all, unless told otherwise.
-const STEPS: u64 = 8_000_000;
+const STEPS: u64 = 6_500_000;
 
 /// What one run of all seeds is worth: each kind of event at least this often.
 const ENOUGH: u64 = 1_000;
@@ -92,7 +92,8 @@ fn nothing_is_given_that_may_not_be() {
     for (what, count) in all.all() {
         println!("{count:>9}  {what}");
     }
-    let rare: Vec<_> = all.all().into_iter().filter(|(_, count)| *count < ENOUGH).collect();
-    // A shorter run, asked for, only looks for what it meets.
-    assert!(rare.is_empty() || wanted < STEPS, "too rare to prove anything: {rare:?}");
+    // A shorter run, asked for, meets less; but something of everything.
+    let enough = if wanted < STEPS { ENOUGH * wanted / STEPS / 8 } else { ENOUGH };
+    let rare: Vec<_> = all.all().into_iter().filter(|(_, count)| *count < enough).collect();
+    assert!(rare.is_empty(), "too rare to prove anything: {rare:?}");
 }

@@ -61,6 +61,8 @@ pub struct Confirmation {
     pub at_step: u64,
     pub at_ms: u64,
     pub lifetime_ms: u64,
+    /// It took the place of what was stored.
+    pub kept: bool,
 }
 
 /// `Err` says what must not have happened.
@@ -149,7 +151,8 @@ struct Word {
     no_cache: bool,
 }
 
-/// Nothing stale beyond its allowance. Which word the cache went by is not known here; one of them must allow it.
+/// Nothing stale beyond its allowance: that of the last word that was kept. What stands in for a failed origin was taken
+/// out when that was asked, and may be of an earlier word.
 fn aged(asker: &Asker, way: Way, made: &Made, confirmed: &[Confirmation]) -> Result<(), String> {
     let first = Word {
         at_ms: made.at_ms,
@@ -159,7 +162,8 @@ fn aged(asker: &Asker, way: Way, made: &Made, confirmed: &[Confirmation]) -> Res
         must_revalidate: made.must_revalidate,
         no_cache: made.no_cache,
     };
-    let later = confirmed.iter().map(|c| Word {
+    let kept = confirmed.iter().filter(|c| c.kept && c.at_ms <= asker.decided_ms);
+    let later = kept.map(|c| Word {
         at_ms: c.at_ms,
         lifetime_ms: c.lifetime_ms,
         while_revalidate_ms: 0,
@@ -167,10 +171,18 @@ fn aged(asker: &Asker, way: Way, made: &Made, confirmed: &[Confirmation]) -> Res
         must_revalidate: false,
         no_cache: false,
     });
-    let verdicts: Vec<_> = std::iter::once(first).chain(later).map(|word| by(&word, asker, way)).collect();
-    match verdicts.iter().find(|verdict| verdict.is_ok()) {
-        Some(_) => Ok(()),
-        None => verdicts.into_iter().next().unwrap_or(Ok(())),
+    if way == Way::Shared {
+        // As it arrived, and as it was said then.
+        return by(&first, asker, way);
+    }
+    let words = std::iter::once(first).chain(later);
+    match way {
+        Way::InPlaceOfError { .. } => {
+            let mut verdicts = words.map(|word| by(&word, asker, way));
+            let newest = verdicts.next_back().unwrap_or(Ok(()));
+            if newest.is_err() && verdicts.any(|verdict| verdict.is_ok()) { Ok(()) } else { newest }
+        }
+        _ => words.last().map_or(Ok(()), |word| by(&word, asker, way)),
     }
 }
 

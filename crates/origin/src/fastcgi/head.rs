@@ -4,7 +4,7 @@
 //! into a header must not gain a second one here. A local `Location` is not followed by the server but left to
 //! the client as 302, as other servers do. Not here: the body.
 
-use crate::fields::{drop_hop_by_hop, settle_length};
+use crate::fields::settle_length;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -99,7 +99,7 @@ fn parse(text: &[u8], rest: Bytes) -> Result<Head, Wrong> {
         return Err((Upstream::BadFraming, "the script sent Transfer-Encoding".to_owned()));
     }
     let len = settle_length(&mut headers).map_err(|seen| (Upstream::BadFraming, seen))?;
-    drop_hop_by_hop(&mut headers);
+    samovar_policy::strip_hop_by_hop(&mut headers);
     let unsaid = if headers.contains_key(header::LOCATION) { StatusCode::FOUND } else { StatusCode::OK };
     Ok(Head { status: status.unwrap_or(unsaid), headers, len, rest })
 }

@@ -3,7 +3,7 @@
 //! A request is written anew from its parts, so nothing of the client's own framing survives. An answer that
 //! contradicts itself about its length is refused before a byte of its body is passed on (RFC 9112 §6.3).
 
-use crate::fields::{KEEP_ALIVE, PROXY_CONNECTION, drop_hop_by_hop, settle_length};
+use crate::fields::{KEEP_ALIVE, PROXY_CONNECTION, settle_length};
 use crate::{Asked, AskedBody, Client, Failure, HttpSettings, Interim, Reached};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
@@ -65,7 +65,7 @@ fn tell_interim<B>(request: &mut Request<B>, interim: Interim) {
             return;
         }
         let mut headers = answer.headers().clone();
-        drop_hop_by_hop(&mut headers);
+        samovar_policy::strip_hop_by_hop(&mut headers);
         headers.remove(header::CONTENT_LENGTH);
         let _nobody = interim.send((answer.status(), headers));
     });
@@ -220,7 +220,7 @@ pub(super) fn check(parts: &mut response::Parts, method: &Method) -> Result<(), 
     if parts.status == StatusCode::NO_CONTENT || (*method == Method::CONNECT && parts.status.is_success()) {
         parts.headers.remove(header::CONTENT_LENGTH);
     }
-    drop_hop_by_hop(&mut parts.headers);
+    samovar_policy::strip_hop_by_hop(&mut parts.headers);
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 
 use super::shapes::{ExplainAsk, entry};
 use crate::clock;
-use crate::pipeline::{self, Route};
+use crate::pipeline::{self, Manner, Route};
 use crate::state::{Job, Shared};
-use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, UPGRADE};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 use samovar_policy::{RequestFacts, Verdict};
 use samovar_reason::{Explain, Hot, Lookup, Route as Why};
@@ -101,30 +101,40 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         any_cookies: headers.contains_key(COOKIE),
     };
     let mut variants = app.cache.of_url(routed.key.url());
-    let looked = match headers.contains_key(UPGRADE) {
-        true => Err(Lookup::RequestUpgrade),
-        false => samovar_policy::may_look(&request, &wishes),
-    };
-    let (word, reason, tier) = match looked {
+    let (word, reason, tier) = match pipeline::manner(&snapshot, &route, &request, &wishes) {
         Err(why) => {
             facts.push(Fact::Lookup(why, None, None));
             ("pass", why, Tier::Origin)
         }
-        Ok(()) => {
+        Ok(manner) => {
             let alone = route.relevant_cookies || headers.contains_key(AUTHORIZATION);
             let (found, why, flying) =
                 pipeline::with_ask(&snapshot, &route, &request, &wishes, now, alone, |a| app.cache.peek(a));
-            let (word, tier) = found_word(found.as_ref().map(|f| f.1.verdict), flying);
-            let why = if flying && word == "joined" { Lookup::Joined } else { why };
             let age = found.as_ref().map(|f| f.1.age_ms as i64);
             let ttl = found.as_ref().map(|f| f.1.ttl_ms);
-            facts.push(Fact::Lookup(why, age, ttl));
+            let said = match manner {
+                Manner::Fills => {
+                    let (word, tier) = found_word(found.as_ref().map(|f| f.1.verdict), flying);
+                    (word, if flying && word == "joined" { Lookup::Joined } else { why }, tier)
+                }
+                Manner::StoredOnly => match pipeline::of_stored(found.clone(), why, headers) {
+                    Ok((_, decision)) => {
+                        let (word, tier) = found_word(Some(decision.verdict), false);
+                        (word, decision.reason, tier)
+                    }
+                    Err(_) if samovar_policy::only_if_cached(&request) => {
+                        ("refusal", Lookup::OnlyIfCached, Tier::Own)
+                    }
+                    Err(why) => ("pass", why, Tier::Origin),
+                },
+            };
+            facts.push(Fact::Lookup(said.1, age, ttl));
             if let Some((entry, decision)) = &found {
                 let given_ms = samovar_policy::lifetime_given_ms(&entry.head.freshness);
                 facts.push(Fact::Lifetime(entry.head.freshness.source, given_ms));
                 facts.extend(hot(&snapshot, &route, entry, decision, now.mono_ms));
             }
-            (word, why, tier)
+            said
         }
     };
     if let Some(store) = app.cache.known_not_storable(&route.key, now.mono_ms) {
@@ -132,12 +142,13 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
     }
     let history =
         app.records(HISTORY, |ring| ring.for_url(&samovar_trace::redact_url(routed.key.url()), HISTORY));
-    // The last answer's own store decision is the best word on why nothing is stored.
-    if !facts.iter().any(|f| matches!(f, Fact::Store(_)))
-        && word != "hit"
-        && let Some(store) = history.iter().flat_map(|r| &r.facts).find(|f| matches!(f, Fact::Store(_)))
-    {
-        facts.push(store.clone());
+    if !matches!(word, "hit" | "stale") {
+        // What came of the last request like this one is the best word on why nothing is stored.
+        let last =
+            history.iter().find(|record| record.method == method.as_str() && record.tier != Tier::Memory);
+        let told = last.iter().flat_map(|record| record.facts.iter().rev());
+        let mut told = told.filter(|fact| matches!(fact, Fact::Store(_) | Fact::Upstream(..)));
+        facts.extend(told.next().cloned().map(|fact| Fact::Before(Box::new(fact))));
     }
     let record = Record {
         id: 0,
@@ -223,6 +234,10 @@ fn hot(
         return vec![Fact::Hot(Hot::Promoted)];
     }
     let asked = entry.metered(now_ms, rule.hot.period_ms);
+    if asked >= rule.hot.threshold {
+        // The next request prepares it.
+        return Vec::new();
+    }
     vec![Fact::HotProgress(asked, rule.hot.threshold), Fact::Hot(Hot::NotHotYet)]
 }
 

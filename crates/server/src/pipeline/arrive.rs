@@ -74,6 +74,8 @@ fn exchange(
     let snapshot = core.shared.snapshot();
     let version = if parts.version == Version::HTTP_10 { "HTTP/1.0" } else { "HTTP/1.1" };
     let mut headers = parts.headers;
+    // The origin will not see these, so no key may be made of them.
+    samovar_policy::drop_named_by_connection(&mut headers);
     let client =
         believe(conn, &mut headers, version, |ip| snapshot.settings.server.trusted_proxies.trusts(ip));
     Exchange {

@@ -7,6 +7,7 @@ use bytes::{Buf, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use samovar_cache::{Chunks, FillFailure, Reader};
 use samovar_origin::Failure;
+use samovar_reason::Upstream;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -128,11 +129,11 @@ impl Body {
         }
     }
 
-    fn cut(&mut self, why: String) -> Cut {
+    fn cut(&mut self, why: Upstream, detail: &str) -> Cut {
         if let Some(finish) = &mut self.finish {
-            finish.cut();
+            finish.cut(why, detail.to_owned());
         }
-        Cut(why)
+        Cut(format!("{why}: {detail}"))
     }
 }
 
@@ -154,7 +155,7 @@ impl HttpBody for Body {
             Source::Growing(reader) => match std::task::ready!(reader.poll_next(cx)) {
                 Some(Ok(piece)) => piece,
                 Some(Err(failure)) => {
-                    let cut = this.cut(format!("{}: {}", failure.reason, failure.detail));
+                    let cut = this.cut(failure.reason, &failure.detail);
                     return Poll::Ready(Some(Err(cut)));
                 }
                 None => return Poll::Ready(None),
@@ -163,7 +164,7 @@ impl HttpBody for Body {
                 match std::task::ready!(next_of_range(reader, skip, left, cx)) {
                     Some(Ok(piece)) => piece,
                     Some(Err(failure)) => {
-                        let cut = this.cut(format!("{}: {}", failure.reason, failure.detail));
+                        let cut = this.cut(failure.reason, &failure.detail);
                         return Poll::Ready(Some(Err(cut)));
                     }
                     None => return Poll::Ready(None),
@@ -178,7 +179,7 @@ impl HttpBody for Body {
                     return Poll::Ready(Some(Ok(frame)));
                 }
                 Some(Err(failure)) => {
-                    let cut = this.cut(failure.to_string());
+                    let cut = this.cut(failure.reason, &failure.detail);
                     return Poll::Ready(Some(Err(cut)));
                 }
                 None => return Poll::Ready(None),

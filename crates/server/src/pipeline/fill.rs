@@ -7,7 +7,7 @@ use super::look::{growing_source, serve, ttl_s};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::wishes_for;
-use super::{interim, part, pass};
+use super::{finish, interim, part, pass};
 use crate::clock;
 use crate::state::{Shared, Snapshot};
 use bytes::Bytes;
@@ -41,6 +41,8 @@ pub(super) struct Job {
     late: Rc<RefCell<Vec<Fact>>>,
     /// Stored only on the origin's own explicit word for how long it is fresh.
     explicit_only: bool,
+    /// Nobody reads it, and it is wanted all the same: it takes the place of what is served stale meanwhile.
+    background: bool,
 }
 
 /// What the request that began a fill is told when the head has decided.
@@ -77,7 +79,7 @@ pub(super) enum Outcome {
     /// The answer is this request's alone.
     Alone(Box<Got>),
     /// A 304 confirmed the entry, but the answer is not to be kept: this request's alone.
-    Confirmed(Arc<Entry>, Box<HeaderMap>),
+    Confirmed { entry: Arc<Entry>, headers: Box<HeaderMap>, own_fields: Vec<(HeaderName, HeaderValue)> },
     /// The origin failed.
     Failed(Box<Problem>),
 }
@@ -137,9 +139,11 @@ pub(super) async fn ready(
             }
             Ready::new(x, Some(route), reply)
         }
-        Outcome::Confirmed(entry, headers) => {
-            let mut reply = confirmed(&entry, x.at.mono_ms);
+        Outcome::Confirmed { entry, headers, own_fields } => {
+            let mut reply = confirmed(&entry, x.at.mono_ms, why);
             reply.headers = *headers;
+            reply.own_fields = own_fields;
+            reply.status_field.stored = false;
             Ready::new(x, Some(route), reply)
         }
         Outcome::Shared { own_fields, store } => match joined.decided().await {
@@ -155,7 +159,9 @@ pub(super) async fn ready(
                 }
             },
             Decided::Refreshed(entry) => {
-                let reply = confirmed(&entry, clock::now().mono_ms);
+                let mut reply = confirmed(&entry, clock::now().mono_ms, why);
+                reply.status_field.stored = store == Store::Refreshed;
+                reply.own_fields = own_fields;
                 Ready::new(x, Some(route), reply)
             }
             Decided::Stale(entry) => {
@@ -191,11 +197,26 @@ const STALE: ReuseDecision =
 pub fn refresh_beside(x: &Exchange, route: &Route, ticket: Ticket, entry: Arc<Entry>) {
     let decision = ReuseDecision { verdict: Verdict::Revalidate { stale_if_error: true }, ..STALE };
     let mut job = job(x, route, Some((entry, decision)));
-    // Nobody's record waits for what this fill finds late.
+    job.background = true;
+    // It is in the refresh's own record that what it finds is told.
     job.late = Rc::default();
     job.question.method = Method::GET;
-    let (tell, _nobody) = oneshot::channel();
-    tokio::task::spawn_local(run(job, ticket, tell));
+    let (tell, mut told) = oneshot::channel();
+    let (core, at) = (Rc::clone(&x.core), clock::now());
+    let late = Rc::clone(&job.late);
+    let key = Fact::Key(route.key.to_string());
+    tokio::task::spawn_local(async move {
+        run(job, ticket, tell).await;
+        let mut facts = vec![key];
+        if let Ok(told) = told.try_recv() {
+            facts.extend(told.facts);
+            if let Outcome::Failed(problem) = told.outcome {
+                facts.push(problem.fact);
+            }
+        }
+        facts.append(&mut late.borrow_mut());
+        finish::record_refresh(&core, at, facts);
+    });
 }
 
 pub(super) fn job(x: &Exchange, route: &Route, base: Option<(Arc<Entry>, ReuseDecision)>) -> Job {
@@ -206,6 +227,7 @@ pub(super) fn job(x: &Exchange, route: &Route, base: Option<(Arc<Entry>, ReuseDe
         base,
         late: Rc::clone(&x.late),
         explicit_only: false,
+        background: false,
     }
 }
 
@@ -288,7 +310,7 @@ pub(super) async fn on_head(
             return on_confirmed(&job, ticket, tell, facts, Arc::clone(base), &mut got, times);
         }
         // RFC 5861 §4: an error of the origin may be answered by what it said before.
-        if got.answer.status.is_server_error()
+        if samovar_policy::is_failure(got.answer.status)
             && let Some(stale) = usable_stale(&job, None)
         {
             ticket.stale(stale);
@@ -305,19 +327,22 @@ pub(super) async fn on_head(
     facts.extend(more);
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
-        let until_ms =
-            if is_of_the_key(decision.reason) { times.answered.mono_ms + NOT_STORABLE_MS } else { 0 };
+        let of_the_key = is_of_the_key(decision.reason, got.answer.status);
+        let until_ms = if of_the_key { times.answered.mono_ms + NOT_STORABLE_MS } else { 0 };
+        if of_the_key && let Some((base, _)) = &job.base {
+            // What is stored is not the answer any more, and must not come back when the origin fails.
+            job.shared.cache.drop_entry(base);
+        }
         ticket.not_storable(decision.reason, until_ms);
         let _gone = tell.send(Told { facts, outcome: Outcome::Alone(Box::new(got)) });
         return;
     };
-    facts.push(Fact::Store(decision.reason));
     let head = entry_head(&job, &mut got, freshness, decision.reason, times);
     let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
     let (min_bytes, max_bytes) = (wishes.min_bytes, wishes.max_bytes);
     let mut sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
-    tell_shared(tell, facts, own_fields, decision.reason).await;
-    let came = match take_in(&mut sink, got.answer.body, announced).await {
+    tell_shared(tell, facts, own_fields, &sink, decision.reason).await;
+    let came = match take_in(&job, &mut sink, got.answer.body, announced).await {
         Ok(()) => sink.finish(min_bytes, clock::now().mono_ms).map(|_| ()),
         Err(broken) => Err(broken.end(sink)),
     };
@@ -355,12 +380,15 @@ pub(super) fn entry_head(
 ) -> EntryHead {
     let snapshot = Arc::clone(&job.question.snapshot);
     let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
+    let headers = std::mem::take(&mut got.answer.headers);
+    let tags = tags(got, &headers, freshness.source, &snapshot, &job.question.route);
+    got.answer.headers = headers;
     EntryHead {
         status: got.answer.status,
         headers: dated(samovar_policy::stored_fields(&got.answer.headers, &wishes), times.answered.wall_ms),
         freshness,
         vary: vary_of(job, &got.answer.headers),
-        tags: tags(got, freshness.source, &snapshot, &job.question.route),
+        tags,
         reason,
         rule: mark(job),
         epoch: snapshot.epoch,
@@ -371,10 +399,13 @@ pub(super) fn entry_head(
 /// told before a byte is taken in.
 pub(super) async fn tell_shared(
     tell: oneshot::Sender<Told>,
-    facts: Vec<Fact>,
+    mut facts: Vec<Fact>,
     own_fields: Vec<(HeaderName, HeaderValue)>,
+    sink: &Sink,
     store: Store,
 ) {
+    let store = if sink.is_overtaken() { Store::PurgedInFlight } else { store };
+    facts.push(Fact::Store(store));
     let outcome = Outcome::Shared { own_fields, store };
     if tell.send(Told { facts, outcome }).is_ok() {
         // Lets the request begin to read, so that "nobody reads" cannot be true by accident of order.
@@ -452,16 +483,16 @@ fn request_facts(job: &Job) -> RequestFacts<'_> {
 }
 
 /// Whether a refusal says something of the key, so that it is worth remembering, or of this request alone.
-fn is_of_the_key(reason: Store) -> bool {
-    !matches!(
+fn is_of_the_key(reason: Store, status: StatusCode) -> bool {
+    let of_the_request = matches!(
         reason,
         Store::RequestCookie
             | Store::RequestAuthorization
             | Store::RequestNoStore
             | Store::AdmitAfter
-            | Store::PurgedInFlight
             | Store::ConfigChanged
-    )
+    );
+    !of_the_request && samovar_policy::is_of_the_resource(status)
 }
 
 /// Our own files know without a transfer that nothing changed: the validator is the same.
@@ -492,28 +523,36 @@ pub(super) fn on_confirmed(
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
         ticket.not_storable(decision.reason, 0);
-        let outcome = Outcome::Confirmed(base, Box::new(merged.headers));
+        let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
+        let outcome = Outcome::Confirmed { entry: base, headers: Box::new(merged.headers), own_fields };
         let _gone = tell.send(Told { facts, outcome });
         return;
     };
-    let mut tags = tags(got, freshness.source, &snapshot, &job.question.route);
-    if tags.is_empty() {
-        tags.clone_from(&base.head.tags);
+    // A 304 need not repeat what was said: groups are read from the merged head, and tags are kept where it has none.
+    let silent = got.tags.is_empty();
+    let mut tags = tags(got, &merged.headers, freshness.source, &snapshot, &job.question.route);
+    if silent {
+        let kept = base.head.tags.iter().filter(|tag| !tag.starts_with(GROUP) && !tags.contains(tag));
+        let kept: Vec<_> = kept.cloned().collect();
+        tags.extend(kept);
     }
     let head = EntryHead {
         status: base.head.status,
         headers: dated(samovar_policy::stored_fields(&merged.headers, &wishes), times.answered.wall_ms),
         freshness,
-        vary: base.head.vary.clone(),
+        // What it varies by may be said only now; this request is the one that both answers are for.
+        vary: vary_of(job, &merged.headers),
         tags,
         reason: Store::Refreshed,
         rule: mark(job),
         epoch: snapshot.epoch,
     };
     let (_, stored) = ticket.refresh(&base, head, times.answered.mono_ms);
-    facts.push(Fact::Store(stored.err().unwrap_or(Store::Refreshed)));
+    let store = stored.err().unwrap_or(Store::Refreshed);
+    facts.push(Fact::Store(store));
     facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(&freshness)));
-    let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Refreshed };
+    let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
+    let outcome = Outcome::Shared { own_fields, store };
     let _gone = tell.send(Told { facts, outcome });
 }
 
@@ -527,9 +566,15 @@ pub(super) fn group_tag(key: &str, name: &str) -> Box<str> {
 }
 
 /// The origin's own tags; and where a change ends the answer's life, those of what it was made of.
-fn tags(got: &mut Got, source: Lifetime, snapshot: &Snapshot, route: &Route) -> Vec<Box<str>> {
+fn tags(
+    got: &mut Got,
+    headers: &HeaderMap,
+    source: Lifetime,
+    snapshot: &Snapshot,
+    route: &Route,
+) -> Vec<Box<str>> {
     let mut tags = std::mem::take(&mut got.tags);
-    let groups = samovar_policy::groups(&got.answer.headers);
+    let groups = samovar_policy::groups(headers);
     tags.extend(groups.iter().map(|name| group_tag(&route.key, name)));
     if source == Lifetime::UntilChanged {
         tags.append(&mut got.made_of);
@@ -573,7 +618,12 @@ impl Broken {
 
 /// Takes a body in. If it is known how many bytes there are to be in all, no more than these are handed on: whoever reads
 /// along was told a length, and would take what is too much for what comes next.
-pub(super) async fn take_in(sink: &mut Sink, body: AnswerBody, announced: Option<u64>) -> Result<(), Broken> {
+pub(super) async fn take_in(
+    job: &Job,
+    sink: &mut Sink,
+    body: AnswerBody,
+    announced: Option<u64>,
+) -> Result<(), Broken> {
     let mut frames = match body {
         AnswerBody::Empty => return whole(sink, announced),
         AnswerBody::Bytes(bytes) => {
@@ -584,7 +634,7 @@ pub(super) async fn take_in(sink: &mut Sink, body: AnswerBody, announced: Option
         AnswerBody::Stream { frames, .. } => frames,
     };
     loop {
-        if !sink.room().await || abandoned(sink, announced) {
+        if !sink.room().await || (!job.background && abandoned(sink, announced)) {
             return Err(Broken::new(Store::Abandoned, Upstream::ClientGone, "every client left"));
         }
         match frames.frame().await {
@@ -625,9 +675,10 @@ fn not_as_announced() -> Broken {
     Broken::new(Store::Incomplete, Upstream::ShortBody, detail)
 }
 
-/// Nobody reads it, and what is left is more than is worth fetching for nobody.
+/// Nobody reads it or is about to, and what is left is more than is worth fetching for nobody.
 fn abandoned(sink: &Sink, announced: Option<u64>) -> bool {
-    if sink.readers() > 0 {
+    // In this order: whoever waits begins to read before it ceases to wait.
+    if sink.waiting() > 0 || sink.readers() > 0 {
         return false;
     }
     match announced {
@@ -665,7 +716,7 @@ fn filled(
 }
 
 /// An answer out of an entry that the origin has just confirmed.
-fn confirmed(entry: &Arc<Entry>, now_ms: u64) -> Reply {
+fn confirmed(entry: &Arc<Entry>, now_ms: u64, why: Lookup) -> Reply {
     let now = samovar_policy::Now { mono_ms: now_ms, wall_ms: 0 };
     let ttl_ms = samovar_policy::ttl_ms(&entry.head.freshness, now);
     Reply {
@@ -677,7 +728,8 @@ fn confirmed(entry: &Arc<Entry>, now_ms: u64) -> Reply {
         reason: Lookup::Revalidated.code(),
         age_ms: Some(samovar_policy::age_ms(&entry.head.freshness, now)),
         status_field: CacheStatus {
-            fwd: Some("stale"),
+            // It was asked for because it was stale, or because the request wanted that (RFC 9211 §2.2).
+            fwd: samovar_policy::fwd_of(why).filter(|word| *word == "request").or(Some("stale")),
             fwd_status: Some(304),
             stored: true,
             ttl_s: ttl_s(ttl_ms),

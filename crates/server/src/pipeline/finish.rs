@@ -7,7 +7,7 @@ use crate::state::Core;
 use http::{HeaderMap, StatusCode, header};
 use samovar_cache::HotCopy;
 use samovar_hot::HotHit;
-use samovar_reason::{Explain, Lookup};
+use samovar_reason::{Explain, Lookup, Upstream};
 use samovar_trace::{Fact, Record, Tier};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,9 +46,13 @@ impl Finish {
         self.sent_bytes += bytes;
     }
 
-    /// The body broke off.
-    pub fn cut(&mut self) {
+    /// The body broke off, for whoever read along as for whoever began the fetch.
+    pub fn cut(&mut self, why: Upstream, detail: String) {
         self.cut = true;
+        self.came.reason = why.code();
+        if let Some(x) = &mut self.x {
+            x.facts.push(Fact::Upstream(why, detail));
+        }
     }
 }
 
@@ -104,6 +108,47 @@ fn record(x: Exchange, route: Option<Route>, came: &Came, first_byte_us: u64, bo
         request_fields: if came.tier == Tier::Memory { Vec::new() } else { fields(&x.headers) },
         facts,
     }
+}
+
+/// Keeps a record of a refresh that no request waited for: what came of it is seen nowhere else.
+pub fn record_refresh(core: &Core, at: samovar_policy::Now, facts: Vec<Fact>) {
+    let key = facts.iter().find_map(|fact| match fact {
+        Fact::Key(key) => Some(key.as_str()),
+        _ => None,
+    });
+    let url = key.and_then(|key| key.split('\n').next()).unwrap_or_default().to_owned();
+    let status = facts.iter().rev().find_map(|fact| match fact {
+        Fact::Attempt { status, .. } => Some(*status),
+        _ => None,
+    });
+    let reason = facts.iter().rev().find_map(|fact| match fact {
+        Fact::Store(reason) => Some(reason.code()),
+        Fact::Upstream(reason, _) => Some(reason.code()),
+        _ => None,
+    });
+    let took_us = clock::now().mono_ms.saturating_sub(at.mono_ms) * 1_000;
+    core.shared.keep(
+        core.index,
+        Arc::new(Record {
+            id: core.shared.next_id(),
+            at_wall_ms: at.wall_ms,
+            client: "refresh".into(),
+            method: "GET".into(),
+            url: samovar_trace::redact_url(&url),
+            version: "HTTP/1.1",
+            status: status.unwrap_or_default(),
+            body_bytes: 0,
+            tier: Tier::Origin,
+            cache: "refresh",
+            reason: reason.unwrap_or_default(),
+            first_byte_us: took_us,
+            total_us: took_us,
+            referer: None,
+            user_agent: None,
+            facts,
+            request_fields: Vec::new(),
+        }),
+    );
 }
 
 fn text_of(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {

@@ -12,7 +12,8 @@ use super::route::{route_as, wishes_for};
 use http::{HeaderMap, Method, StatusCode, Uri};
 use samovar_cache::{Ask, Entry, Step, Ticket};
 use samovar_policy::{Exchange as Times, HeadSays, RequestFacts, ReuseDecision, Verdict};
-use samovar_reason::Lookup;
+use samovar_reason::{Lookup, Store};
+use samovar_trace::Fact;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -79,20 +80,33 @@ pub(super) fn compared(x: &Exchange, route: &Route) -> Option<Compared> {
     }
 }
 
-/// Renews or doubts the stored answer by what the HEAD said.
-pub(super) fn by_head(x: &Exchange, route: &Route, compared: Compared, got: &Got, times: Times) {
+/// Renews or doubts the stored answer by what the HEAD said; the reason, if it did.
+pub(super) fn by_head(
+    x: &Exchange,
+    route: &Route,
+    compared: Compared,
+    got: &Got,
+    times: Times,
+) -> Option<Store> {
     let Compared { ticket, base, decision } = compared;
     if got.answer.status != StatusCode::OK || base.head.status != StatusCode::OK {
-        return;
+        return None;
     }
     match samovar_policy::head_says(&base.head.headers, &got.answer.headers, base.body.len_bytes()) {
         HeadSays::Same => {
             let job = fill::job(x, route, Some((Arc::clone(&base), decision)));
-            let (tell, _nobody) = oneshot::channel();
+            let (tell, mut told) = oneshot::channel();
             fill::on_confirmed(&job, ticket, tell, Vec::new(), base, &mut head_of(got), times);
+            told.try_recv().ok()?.facts.iter().rev().find_map(|fact| match fact {
+                Fact::Store(store) => Some(*store),
+                _ => None,
+            })
         }
-        HeadSays::Changed => x.core.shared.cache.doubt(&base),
-        HeadSays::Nothing => {}
+        HeadSays::Changed => {
+            x.core.shared.cache.doubt(&base);
+            Some(Store::Doubted)
+        }
+        HeadSays::Nothing => None,
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::arrive::RequestBody;
 use super::exchange::{Exchange, Route};
+use super::manner::{self, Manner, manner};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::{Routed, wishes_for};
 use super::{attempt, fill, part, pass, promote};
 use crate::state::Snapshot;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use samovar_cache::{Ask, Body as Stored, Decided, Entry, Joined, Step, Ticket};
 use samovar_policy::{CacheStatus, RequestFacts, ReuseDecision, VaryValues, Verdict, Wanted, Wishes};
 use samovar_reason::{Explain, Lookup, Store};
@@ -57,38 +58,25 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
     if x.has_body {
         return Next::Pass(note_pass(x, Lookup::RequestBody));
     }
-    if x.headers.contains_key(header::UPGRADE) {
-        return Next::Pass(note_pass(x, Lookup::RequestUpgrade));
-    }
-    if let Err(mut reason) = samovar_policy::may_look(&x.facts_for(route), &wishes) {
-        let site = route.site_in(&snapshot).map_or("", |s| s.name.as_str());
-        if reason == Lookup::RuleNever && snapshot.settings.uncached_sites.iter().any(|name| name == site) {
-            reason = Lookup::NoSitePolicy;
-        }
-        return Next::Pass(note_pass(x, reason));
-    }
+    let facts = x.facts_for(route);
+    let manner = match manner(&snapshot, route, &facts, &wishes) {
+        Ok(manner) => manner,
+        Err(reason) => return Next::Pass(note_pass(x, reason)),
+    };
     // Such a request's answer may be storable or not for it alone: it neither waits nor makes others wait.
     let personal = route.relevant_cookies || x.headers.contains_key(header::AUTHORIZATION);
-    let facts = x.facts_for(route);
     let step = with_ask(&snapshot, route, &facts, &wishes, x.at, alone || personal, |ask| {
-        // Only a GET may fill; a HEAD, several ranges, or a request that wants nothing fetched uses what is there.
-        let fills = !x.headers.contains_key(header::RANGE) || part::is_plain_range(&x.headers);
-        if x.method == Method::GET && fills && !samovar_policy::only_if_cached(&facts) {
-            return x.core.shared.cache.begin(ask);
+        if manner == Manner::Fills {
+            return Ok(x.core.shared.cache.begin(ask));
         }
-        match x.core.shared.cache.peek(ask) {
-            (Some((entry, decision)), ..) if decision.verdict == Verdict::Serve => {
-                Step::Serve(entry, decision)
-            }
-            (Some((entry, decision)), ..) if decision.verdict == Verdict::ServeAndRefresh => {
-                Step::ServeAndRefresh(entry, decision, None)
-            }
-            (Some((_, decision)), ..) => Step::Pass(decision),
-            (None, reason, _) => {
-                Step::Pass(ReuseDecision { verdict: Verdict::Pass, reason, age_ms: 0, ttl_ms: 0 })
-            }
-        }
+        let (found, why, _) = x.core.shared.cache.peek(ask);
+        manner::of_stored(found, why, &x.headers)
+            .map(|(entry, decision)| Step::ServeAndRefresh(entry, decision, None))
     });
+    let step = match step {
+        Ok(step) => step,
+        Err(reason) => return Next::Pass(note_pass(x, reason)),
+    };
     match step {
         Step::Serve(entry, decision) => {
             note_lookup(x, &decision);
@@ -108,18 +96,15 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
             if x.headers.contains_key(header::RANGE) {
                 return for_range(ticket, reason, base);
             }
+            // Nothing will be stored, so the question may go to the origin as it is.
+            if reason == Lookup::KnownNotStorable && manner::asks_whether_changed(&x.headers) {
+                return Next::Pass(reason);
+            }
             Next::Fetch(ticket, reason, base)
         }
         Step::Pass(decision) => {
-            let reason = match decision.reason {
-                Lookup::NoEntry | Lookup::VaryMiss | Lookup::Expired
-                    if x.headers.contains_key(header::RANGE) =>
-                {
-                    Lookup::RequestRange
-                }
-                reason => reason,
-            };
-            Next::Pass(note_pass(x, reason))
+            let why = manner::of_stored(None, decision.reason, &x.headers);
+            Next::Pass(note_pass(x, why.err().unwrap_or(decision.reason)))
         }
     }
 }
@@ -233,7 +218,6 @@ impl Looked {
                 }
                 Next::Join(joined) => {
                     let decided = tokio::time::timeout(JOIN_MAX, joined.decided()).await;
-                    drop(joined);
                     let alone = match decided {
                         Ok(decided) => match joined_answer(x, route, decided) {
                             Ok(ready) => return ready,
@@ -248,6 +232,8 @@ impl Looked {
                             true
                         }
                     };
+                    // Not before it reads along: a fill that nobody waits for or reads may be given up.
+                    drop(joined);
                     asked_again += 1;
                     next = ask(&mut x, &route, alone || asked_again > ASK_AGAIN_MAX);
                 }

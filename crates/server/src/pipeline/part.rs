@@ -56,6 +56,8 @@ pub(super) fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecisi
     }
     match &entry.body {
         Body::Parts(parts) => match wanted(entry, parts, facts.headers) {
+            // Put together, without anybody having asked for the whole yet.
+            Wanted::Whole if parts.slice(0, parts.total_bytes()).is_some() => by_age,
             Wanted::Range(start, end) if parts.slice(start, end).is_some() => by_age,
             Wanted::Other => missing(Verdict::Pass),
             _ => missing(Verdict::Complete),
@@ -76,18 +78,25 @@ fn wanted(entry: &Entry, parts: &Parts, request: &HeaderMap) -> Wanted {
 /// The answer out of a stored part that [`judge`] found to hold what is wanted.
 pub(super) fn reply(entry: &Arc<Entry>, request: &HeaderMap, decision: &ReuseDecision) -> Option<Reply> {
     let mut headers = entry.head.headers.clone();
+    let mut status = StatusCode::PARTIAL_CONTENT;
     let pieces: Vec<Bytes> = match &entry.body {
-        Body::Parts(parts) => {
-            let Wanted::Range(start, end) = wanted(entry, parts, request) else { return None };
-            headers.insert(header::CONTENT_RANGE, content_range(start, end, parts.total_bytes())?);
-            parts.slice(start, end)?
-        }
+        Body::Parts(parts) => match wanted(entry, parts, request) {
+            Wanted::Range(start, end) => {
+                headers.insert(header::CONTENT_RANGE, content_range(start, end, parts.total_bytes())?);
+                parts.slice(start, end)?
+            }
+            Wanted::Whole => {
+                status = StatusCode::OK;
+                parts.slice(0, parts.total_bytes())?
+            }
+            Wanted::Other => return None,
+        },
         Body::Verbatim { chunks, .. } => chunks.parts().to_vec(),
         _ => return None,
     };
     let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
     Some(Reply {
-        status: StatusCode::PARTIAL_CONTENT,
+        status,
         headers,
         body: ReplyBody::Source(super::body::Source::Parts(pieces.into(), bytes)),
         tier: Tier::Memory,
@@ -180,7 +189,6 @@ async fn keep(
         let _gone = tell.send(Told { facts, outcome: fill::Outcome::Alone(Box::new(got)) });
         return;
     };
-    facts.push(Fact::Store(Store::PartStored));
     let mut head = fill::entry_head(&job, &mut got, freshness, Store::PartStored, times);
     head.status = StatusCode::PARTIAL_CONTENT;
     let mut own_fields = samovar_policy::fields_of_one(&got.answer.headers);
@@ -198,8 +206,8 @@ async fn keep(
     let range: Box<str> = range.unwrap_or_default().into();
     let max_bytes = wishes_for(&job.question.snapshot, &job.question.route, got.ours).max_bytes;
     let mut sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
-    fill::tell_shared(tell, facts, own_fields, Store::PartStored).await;
-    let came = match fill::take_in(&mut sink, got.answer.body, announced).await {
+    fill::tell_shared(tell, facts, own_fields, &sink, Store::PartStored).await;
+    let came = match fill::take_in(&job, &mut sink, got.answer.body, announced).await {
         Ok(()) => sink.finish_as(0, clock::now().mono_ms, |chunks| match kind {
             PartUse::Verbatim => Some(Body::Verbatim { range, chunks }),
             PartUse::Cut(part) => match held {
@@ -261,16 +269,15 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
             got.answer.headers = whole.headers;
             let mut all = vec![super::pass::attempt_fact(got)];
             all.extend(facts);
-            all.push(Fact::Store(Store::Completed));
             let mut head = fill::entry_head(&job, got, freshness, Store::Completed, times);
             with_tags_of(&mut head, &entry);
             let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
             let wishes = wishes_for(&job.question.snapshot, &job.question.route, got.ours);
             let (min_bytes, max_bytes) = (wishes.min_bytes, wishes.max_bytes);
             let mut sink = ticket.store(head, Some(part.total), max_bytes, times.answered.mono_ms);
-            fill::tell_shared(tell, all, own_fields, Store::Completed).await;
+            fill::tell_shared(tell, all, own_fields, &sink, Store::Completed).await;
             held.slice(0, part.start).into_iter().flatten().for_each(|piece| sink.push(piece));
-            let came = match fill::take_in(&mut sink, body, Some(part.end)).await {
+            let came = match fill::take_in(&job, &mut sink, body, Some(part.end)).await {
                 Ok(()) => {
                     let rest = held.slice(part.end, part.total).into_iter().flatten();
                     rest.for_each(|piece| sink.push(piece));

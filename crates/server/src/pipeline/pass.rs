@@ -7,12 +7,15 @@ use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::{fill, interim, learn};
 use crate::clock;
-use http::{StatusCode, Uri};
+use crate::state::{Shared, Snapshot};
+use http::{Method, StatusCode, Uri};
 use samovar_cache::Scope;
 use samovar_origin::Answer;
 use samovar_policy::{CacheStatus, Exchange as Times};
 use samovar_reason::{Explain, Lookup, Store};
 use samovar_trace::{Fact, Tier};
+use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// Asks the origin for this client alone.
 pub async fn pass(
@@ -28,21 +31,39 @@ pub async fn pass(
     question.interim = sender;
     let requested = clock::now();
     let attempt = attempt::attempt(question, body, body_bytes);
-    match interim::passing(&mut x, interims, attempt).await {
-        Ok(got) => {
+    let target = target(&x, &route);
+    let came = match Invalidation::of(&x, &route, &target) {
+        None => interim::passing(&mut x, interims, attempt).await.map(|got| (got, None)),
+        Some(invalidation) => {
+            // A task of its own: what the origin does is done, whether the client stays to hear of it or not.
+            let (tell, told) = oneshot::channel();
+            tokio::task::spawn_local(async move {
+                let came = attempt.await.map(|got| {
+                    let made_invalid = invalidation.by(&got.answer);
+                    (got, made_invalid)
+                });
+                let _gone = tell.send(came);
+            });
+            match interim::passing(&mut x, interims, told).await {
+                Ok(came) => came,
+                Err(_) => return fill::stopping(x, route),
+            }
+        }
+    };
+    match came {
+        Ok((got, made_invalid)) => {
             let times = Times { requested, answered: clock::now() };
             note_attempt(&mut x, &got);
-            let target = target(&x, &route);
-            invalidate(&x, &route, &target, &got.answer);
+            if let Some(fact) = made_invalid {
+                x.note(fact);
+            }
             let get =
                 target.and_then(|uri| learn::get_route(&x, &uri, got.answer.status, &got.answer.headers));
             if let Some(get) = get {
                 return learn::keep_for_get(x, route, get, got, times, why).await;
             }
-            x.note(Fact::Store(Store::Bypassed));
-            if let Some(compared) = compared {
-                learn::by_head(&x, &route, compared, &got, times);
-            }
+            let learnt = compared.and_then(|compared| learn::by_head(&x, &route, compared, &got, times));
+            x.note(Fact::Store(learnt.unwrap_or(Store::Bypassed)));
             let reply = alone(got, "pass", why);
             Ready::new(x, Some(route), reply)
         }
@@ -97,35 +118,63 @@ pub fn alone(got: Got, word: &'static str, why: Lookup) -> Reply {
     }
 }
 
-/// RFC 9111 §4.4: a successful unsafe request makes stored answers of its URL, and of those it names, invalid; and
-/// those that share a group with them, or are of a group it names (RFC 9875 §2.2.1, §3).
-fn invalidate(x: &Exchange, route: &Route, target: &Option<Uri>, answer: &Answer) {
-    if !samovar_policy::invalidates(&x.method, answer.status) {
-        return;
-    }
-    let sites = &x.snapshot.settings.sites;
-    let mut urls = vec![key_url(&route.key)];
-    if let Some(base) = target {
-        // Another rule may make the key of a GET for the same URL.
-        let own = samovar_rules::url_key(sites, &base.to_string(), &x.headers);
-        urls.extend(own.map(|get| get.key.url().to_string()));
-        let none = http::HeaderMap::new();
-        for named in samovar_policy::invalidated(base, &answer.headers) {
-            let other = samovar_rules::url_key(sites, &named, &none);
-            urls.extend(other.map(|other| other.key.url().to_string()));
+/// What an unsafe request will make invalid once it succeeds.
+struct Invalidation {
+    snapshot: Arc<Snapshot>,
+    shared: Arc<Shared>,
+    method: Method,
+    target: Option<Uri>,
+    key: Arc<str>,
+    urls: Vec<String>,
+}
+
+impl Invalidation {
+    /// `None` for a safe method.
+    fn of(x: &Exchange, route: &Route, target: &Option<Uri>) -> Option<Invalidation> {
+        if !samovar_policy::invalidates(&x.method, StatusCode::OK) {
+            return None;
         }
+        let mut urls = vec![key_url(&route.key)];
+        if let Some(base) = target {
+            // Another rule may make the key of a GET for the same URL.
+            let own = samovar_rules::url_key(&x.snapshot.settings.sites, &base.to_string(), &x.headers);
+            urls.extend(own.map(|get| get.key.url().to_string()));
+        }
+        Some(Invalidation {
+            snapshot: Arc::clone(&x.snapshot),
+            shared: Arc::clone(&x.core.shared),
+            method: x.method.clone(),
+            target: target.clone(),
+            key: Arc::clone(&route.key),
+            urls,
+        })
     }
-    let cache = &x.core.shared.cache;
-    let named = samovar_policy::invalidated_groups(&x.method, answer.status, &answer.headers);
-    let mut tags: Vec<Box<str>> = named.iter().map(|name| fill::group_tag(&route.key, name)).collect();
-    for url in &urls {
-        tags.extend(cache.tags_of(url).into_iter().filter(|tag| tag.starts_with(fill::GROUP)));
-    }
-    for url in &urls {
-        cache.purge(Scope::Url(url), false);
-    }
-    for tag in &tags {
-        cache.purge(Scope::Tag(tag), false);
+
+    /// RFC 9111 §4.4: a successful unsafe request makes stored answers of its URL, and of those it names, invalid; and
+    /// those that share a group with them, or are of a group it names (RFC 9875 §2.2.1, §3).
+    fn by(mut self, answer: &Answer) -> Option<Fact> {
+        if !samovar_policy::invalidates(&self.method, answer.status) {
+            return None;
+        }
+        let none = http::HeaderMap::new();
+        for named in self.target.iter().flat_map(|base| samovar_policy::invalidated(base, &answer.headers)) {
+            let other = samovar_rules::url_key(&self.snapshot.settings.sites, &named, &none);
+            self.urls.extend(other.map(|other| other.key.url().to_string()));
+        }
+        self.urls.sort_unstable();
+        self.urls.dedup();
+        let cache = &self.shared.cache;
+        let named = samovar_policy::invalidated_groups(&self.method, answer.status, &answer.headers);
+        let mut tags: Vec<Box<str>> = named.iter().map(|name| fill::group_tag(&self.key, name)).collect();
+        for url in &self.urls {
+            tags.extend(cache.tags_of(url).into_iter().filter(|tag| tag.starts_with(fill::GROUP)));
+        }
+        let urls = self.urls.iter().map(|url| cache.purge(Scope::Url(url), false).entries);
+        let count = urls.sum::<u64>()
+            + tags.iter().map(|tag| cache.purge(Scope::Tag(tag), false).entries).sum::<u64>();
+        let mut what: Vec<String> = self.urls.iter().map(|url| samovar_trace::redact_url(url)).collect();
+        what.extend(tags.iter().map(|tag| tag.replacen(':', " ", 1)));
+        (count > 0).then_some(Fact::Invalidated(count, what))
     }
 }
 

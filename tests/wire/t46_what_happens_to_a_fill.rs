@@ -1,0 +1,260 @@
+//! Fills and what overtakes them: clients that leave, purges, newer answers, errors that say nothing of the resource; and
+//! those that nobody waits for.
+
+use samovar_tests::client::Client;
+use samovar_tests::origin::{After, Asked, Origin, own};
+use samovar_tests::server::{Server, soon};
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// More than is fetched for nobody.
+const LARGE: usize = 17 * 1024 * 1024;
+
+/// An origin that waits for `go` before each head.
+fn held(
+    answer: impl Fn(&Asked) -> (&'static str, Vec<u8>) + Send + Sync + 'static,
+) -> (Origin, Arc<AtomicBool>) {
+    let go = Arc::new(AtomicBool::new(false));
+    let wait = Arc::clone(&go);
+    let origin = Origin::raw(move |asked, stream| {
+        while !wait.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (head, body) = answer(asked);
+        let head = format!("HTTP/1.1 {head}Content-Length: {}\r\n\r\n", body.len());
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        After::Keep
+    });
+    (origin, go)
+}
+
+fn waiting(server: &Server, count: usize) -> Vec<Client> {
+    let mut clients: Vec<Client> = (0..count).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.send("GET /x HTTP/1.1\r\nHost: test\r\n\r\n");
+    }
+    clients
+}
+
+/// Until these many wait for one fetch.
+fn joined(server: &Server, origin: &Origin, count: u64) {
+    soon("all to wait", || {
+        let busy = server.json(&["status"])["requests"]["now"].as_u64().unwrap_or(count);
+        (origin.count() >= 1 && busy >= count).then_some(())
+    });
+    std::thread::sleep(Duration::from_millis(200));
+}
+
+#[test]
+fn those_who_wait_get_it_though_who_began_has_left() {
+    let (origin, go) = held(|_| ("200 OK\r\nCache-Control: max-age=60\r\n", vec![b'x'; LARGE]));
+    let server = Server::before(&origin.url, &["--workers", "1"]);
+    let mut first = TcpStream::connect(&server.address).unwrap();
+    first.write_all(b"GET /x HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    soon("the fetch", || (origin.count() == 1).then_some(()));
+    let mut clients = waiting(&server, 3);
+    joined(&server, &origin, 4);
+    drop(first);
+    std::thread::sleep(Duration::from_millis(100));
+    go.store(true, Ordering::SeqCst);
+    for client in &mut clients {
+        let answer = client.answer("GET");
+        assert_eq!((answer.status, answer.whole, answer.body.len()), (200, true, LARGE));
+    }
+    assert_eq!(origin.count(), 1);
+}
+
+#[test]
+fn what_is_served_stale_is_refreshed_however_large() {
+    let origin = Origin::new(|asked| {
+        let fields = own(&[("Cache-Control", "max-age=0, stale-while-revalidate=60")]);
+        (200, fields, vec![b'a' + asked.number as u8; LARGE])
+    });
+    let server = Server::before(&origin.url, &[]);
+    assert_eq!(server.get("/x", &[]).body[0], b'a');
+    soon("the refresh", || (server.get("/x", &[]).body[0] > b'a').then_some(()));
+    // And the refresh has a record of its own.
+    let told = server.json(&["trace", "--reason", "stored"]).to_string();
+    assert!(told.contains("\"client\":\"refresh\""), "{told}");
+}
+
+#[test]
+fn a_refresh_that_fails_is_told() {
+    let dead = Arc::new(AtomicBool::new(false));
+    let dies = Arc::clone(&dead);
+    let origin = Origin::raw(move |_, stream| {
+        if dies.load(Ordering::SeqCst) {
+            return After::Close;
+        }
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=0, stale-while-revalidate=60\r\nContent-Length: 1\r\n\r\nx";
+        stream.write_all(head.as_bytes()).unwrap();
+        After::Keep
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.get("/x", &[]);
+    dead.store(true, Ordering::SeqCst);
+    assert_eq!(server.get("/x", &[]).reason(), "stale-while-revalidate");
+    let told = soon("the record", || {
+        let told = server.json(&["trace", "--reason", "upstream-reset"]).to_string();
+        told.contains("\"refresh\"").then_some(told)
+    });
+    assert!(told.contains("http://localhost/x"), "{told}");
+}
+
+/// Whoever asked before the purge may have what is on its way; it is not stored, and whoever asks after it begins anew,
+/// together.
+#[test]
+fn a_purge_does_not_scatter_those_who_wait() {
+    for purge in [&["cache", "purge", "/x"][..], &["cache", "purge", "--tag", "other"]] {
+        let (origin, go) = held(|asked| {
+            ("200 OK\r\nCache-Control: max-age=60\r\n", format!("{}", asked.number).into_bytes())
+        });
+        let server = Server::before(&origin.url, &["--workers", "1"]);
+        let mut before = waiting(&server, 20);
+        joined(&server, &origin, 20);
+        server.tell(purge);
+        let mut after = waiting(&server, 20);
+        soon("the second fetch", || (origin.count() == 2).then_some(()));
+        std::thread::sleep(Duration::from_millis(200));
+        go.store(true, Ordering::SeqCst);
+        let mut bodies: Vec<String> = before.iter_mut().map(|client| client.answer("GET").text()).collect();
+        bodies.dedup();
+        assert_eq!(bodies, ["0"]);
+        let mut bodies: Vec<String> = after.iter_mut().map(|client| client.answer("GET").text()).collect();
+        bodies.dedup();
+        assert_eq!((bodies.len(), origin.count()), (1, 2), "{purge:?}: {bodies:?}");
+        assert!(server.get("/x", &[]).is_hit());
+        if purge.contains(&"/x") {
+            assert_eq!(server.get("/x", &[]).text(), "1", "the newer one is stored");
+        }
+    }
+}
+
+/// An answer that takes its time does not take the place of one that came later.
+#[test]
+fn a_slow_answer_does_not_bring_back_what_was() {
+    let permits = Arc::new(AtomicBool::new(false));
+    let go = Arc::clone(&permits);
+    let origin = Origin::raw(move |asked, stream| {
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: public, max-age=60\r\nContent-Length: 2\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        let slow = asked.field("authorization").is_some();
+        stream.write_all(if slow { b"o" } else { b"n" }).unwrap();
+        while slow && !go.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        stream.write_all(b"!").unwrap();
+        After::Keep
+    });
+    let server = Server::before(&origin.url, &[]);
+    let mut slow = server.connect();
+    slow.send("GET /x HTTP/1.1\r\nHost: test\r\nAuthorization: Basic x\r\n\r\n");
+    soon("the slow one", || (origin.count() == 1).then_some(()));
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(server.get("/x", &[]).text(), "n!");
+    permits.store(true, Ordering::SeqCst);
+    assert_eq!(slow.answer("GET").text(), "o!");
+    soon("its record", || (server.json(&["trace"]).as_array().unwrap().len() == 2).then_some(()));
+    assert_eq!((server.get("/x", &[]).is_hit(), server.get("/x", &[]).text().as_str()), (true, "n!"));
+}
+
+/// What the origin has replaced by an answer that may not be stored does not come back when the origin fails; an error of
+/// the moment leaves it.
+#[test]
+fn what_was_replaced_does_not_stand_in() {
+    for (then, comes_back) in [
+        ("404 N\r\nCache-Control: no-store\r\n", false),
+        ("200 OK\r\nCache-Control: no-store\r\n", false),
+        ("429 T\r\n", true),
+    ] {
+        let at = Arc::new(AtomicU64::new(0));
+        let step = Arc::clone(&at);
+        let origin = Origin::raw(move |_, stream| {
+            let head = match step.load(Ordering::SeqCst) {
+                0 => "200 OK\r\nCache-Control: max-age=0, stale-if-error=60\r\nETag: \"e\"\r\n",
+                1 => then,
+                _ => "503 S\r\n",
+            };
+            stream.write_all(format!("HTTP/1.1 {head}Content-Length: 1\r\n\r\nx").as_bytes()).unwrap();
+            After::Keep
+        });
+        let server = Server::before(&origin.url, &[]);
+        server.get("/x", &[]);
+        at.store(1, Ordering::SeqCst);
+        assert_eq!(server.get("/x", &[]).status.to_string(), then[..3]);
+        at.store(2, Ordering::SeqCst);
+        let last = server.get("/x", &[]);
+        assert_eq!(last.reason() == "stale-if-error", comes_back, "{then}: {}", last.cache_status());
+    }
+}
+
+/// RFC 5861 §4 names the errors that stale may stand in for.
+#[test]
+fn errors_that_stale_may_stand_in_for() {
+    for (status, stands_in) in
+        [(500, true), (501, false), (502, true), (503, true), (504, true), (505, false)]
+    {
+        let origin = Origin::new(move |asked| match asked.number {
+            0 => (200, own(&[("Cache-Control", "max-age=0, stale-if-error=60")]), b"x".to_vec()),
+            _ => (status, Vec::new(), b"error".to_vec()),
+        });
+        let server = Server::before(&origin.url, &[]);
+        server.get("/x", &[]);
+        assert_eq!(server.get("/x", &[]).text() == "x", stands_in, "{status}");
+    }
+}
+
+/// One client's bad request must not switch off sharing for all.
+#[test]
+fn an_error_of_one_request_is_not_remembered_against_the_key() {
+    for (provoking, status) in [("X-Bad", "400 B"), ("X-Large", "431 L")] {
+        let (origin, go) = held(move |asked| match asked.field(&provoking.to_lowercase()) {
+            Some(_) => (if status == "400 B" { "400 B\r\n" } else { "431 L\r\n" }, Vec::new()),
+            None => ("200 OK\r\nCache-Control: max-age=60\r\n", b"x".to_vec()),
+        });
+        go.store(true, Ordering::SeqCst);
+        let server = Server::before(&origin.url, &["--workers", "1"]);
+        assert!(server.get("/x", &[(provoking, "1")]).status >= 400);
+        go.store(false, Ordering::SeqCst);
+        let mut clients = waiting(&server, 20);
+        soon("the fetch", || (origin.count() >= 2).then_some(()));
+        std::thread::sleep(Duration::from_millis(200));
+        go.store(true, Ordering::SeqCst);
+        assert!(clients.iter_mut().all(|client| client.answer("GET").text() == "x"));
+        assert_eq!(origin.count(), 2, "{provoking}");
+    }
+}
+
+/// Whoever reads along is told in its own record that it broke off, and why.
+#[test]
+fn those_who_read_along_are_told_why_it_broke_off() {
+    let go = Arc::new(AtomicBool::new(false));
+    let wait = Arc::clone(&go);
+    let origin = Origin::raw(move |_, stream| {
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 100\r\n\r\nxxx")
+            .unwrap();
+        while !wait.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        After::Close
+    });
+    let server = Server::before(&origin.url, &["--workers", "1"]);
+    let mut clients = waiting(&server, 5);
+    joined(&server, &origin, 5);
+    go.store(true, Ordering::SeqCst);
+    for client in &mut clients {
+        assert!(!client.answer("GET").whole);
+    }
+    let told = soon("five records", || {
+        let told = server.json(&["trace", "--reason", "upstream-short-body"]);
+        (told.as_array().unwrap().len() == 5).then_some(told)
+    });
+    assert!(told.to_string().contains("joined"), "{told}");
+    let explained = server.tell(&["explain", "/x"]);
+    assert!(explained.contains("when it was last asked for"), "{explained}");
+    assert!(!explained.contains("the answer is stored"), "{explained}");
+}
