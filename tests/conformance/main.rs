@@ -199,7 +199,15 @@ fn reasons(all: &[Outcome], server: &Server) {
         let at: usize = request.parse().unwrap();
         let status = test.cache_status[at - 1].as_deref().unwrap_or_default();
         assert!(status.ends_with(&format!("detail={detail}")), "{id}, request {at}: {status}");
-        let told = server.tell(&["explain", &format!("/test/{}", test.uuid)]);
-        assert!(told.contains(detail), "{id}: `samovar explain` says nothing of {detail}:\n{told}");
+        // Of the last request the explanation itself must tell; of an earlier one its record, which stands below.
+        let told = server.json(&["explain", &format!("/test/{}", test.uuid)]);
+        let history = told["history"].as_array().unwrap();
+        let facts = match history.len() - at {
+            0 => &told["facts"],
+            later => &history[later]["facts"],
+        };
+        let codes: Vec<_> =
+            facts.as_array().unwrap().iter().filter_map(|fact| fact["code"].as_str()).collect();
+        assert!(codes.contains(&detail.as_str()), "{id}: {detail} is not among {codes:?}");
     }
 }

@@ -92,7 +92,7 @@ fn where_the_origin_dies_all_are_told_at_once() {
     ] {
         let (origin, go, done) = waiting(sent.as_bytes().to_vec(), After::Close);
         let server = Server::before(&origin.url, &["--workers", "2"]);
-        let mut clients = gather(&server, 300);
+        let mut clients = gather(&server, CLIENTS);
         std::thread::sleep(GATHER);
         assert_eq!(origin.count(), 1, "{point}");
         go.store(true, Ordering::SeqCst);
@@ -111,7 +111,7 @@ fn where_the_origin_dies_all_are_told_at_once() {
             *reasons.entry(answer.reason()).or_insert(0) += 1;
         }
         let died = done.lock().unwrap().unwrap();
-        assert!(died.elapsed() < Duration::from_secs(2), "{point}: {:?}", died.elapsed());
+        assert!(died.elapsed() < Duration::from_secs(1), "{point}: {:?}", died.elapsed());
         assert_eq!(origin.count(), 1, "{point}: nobody tries again by itself: {reasons:?}");
         // Nothing of it is kept, and the next request is tried anew.
         assert!(!server.get("/cold", &[]).is_hit(), "{point}");

@@ -228,6 +228,38 @@ fn an_error_of_one_request_is_not_remembered_against_the_key() {
     }
 }
 
+/// Players ask for the same first bytes, all at once: one fetch for those who want the very same.
+#[test]
+fn equal_ranges_share_a_fetch() {
+    let (origin, go) = held(|asked| match asked.field("range") {
+        Some("bytes=0-3") => (
+            "206 P\r\nCache-Control: max-age=60\r\nETag: \"e\"\r\nContent-Range: bytes 0-3/10\r\n",
+            b"0123".to_vec(),
+        ),
+        Some("bytes=4-5") => (
+            "206 P\r\nCache-Control: max-age=60\r\nETag: \"e\"\r\nContent-Range: bytes 4-5/10\r\n",
+            b"45".to_vec(),
+        ),
+        other => panic!("{other:?}"),
+    });
+    let server = Server::before(&origin.url, &["--workers", "1"]);
+    let mut clients: Vec<Client> = (0..20).map(|_| server.connect()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        let range = if number < 15 { "0-3" } else { "4-5" };
+        client.send(format!("GET /x HTTP/1.1\r\nHost: test\r\nRange: bytes={range}\r\n\r\n"));
+    }
+    soon("both fetches", || (origin.count() == 2).then_some(()));
+    std::thread::sleep(Duration::from_millis(200));
+    go.store(true, Ordering::SeqCst);
+    for (number, client) in clients.iter_mut().enumerate() {
+        let answer = client.answer("GET");
+        let (body, range) = if number < 15 { ("0123", "bytes 0-3/10") } else { ("45", "bytes 4-5/10") };
+        assert_eq!((answer.status, answer.text().as_str()), (206, body), "{}", answer.cache_status());
+        assert_eq!(answer.field("content-range"), Some(range));
+    }
+    assert_eq!(origin.count(), 2);
+}
+
 /// Whoever reads along is told in its own record that it broke off, and why.
 #[test]
 fn those_who_read_along_are_told_why_it_broke_off() {

@@ -42,8 +42,8 @@ pub struct Ask<'a> {
     pub admit_period_ms: u64,
     /// What the answer may be made of; a change of one of these overtakes the fill. See [`Scope::Made`].
     pub owners: &'a [Arc<str>],
-    /// It wants a part: it may join a fill of the whole, but what it begins is for itself.
-    pub part: bool,
+    /// It wants this part: it may join a fill of the whole, but what it begins is for those who want the very same.
+    pub part: Option<&'a str>,
     /// Do not join a fill: the request has been woken by one that did not fit it.
     pub alone: bool,
 }
@@ -217,7 +217,7 @@ impl Cache {
                         entry.touch();
                         let entry = Arc::clone(entry);
                         let running = slot.flights.iter().any(|f| joins(f, ask));
-                        let ticket = (!running).then(|| self.open(shard, ask, hash, true, true));
+                        let ticket = (!running).then(|| self.open(shard, ask, hash, None, true, true));
                         return Step::ServeAndRefresh(entry, decision, ticket);
                     }
                     // What is running will be newer; what is stored is as good as absent.
@@ -248,8 +248,13 @@ impl Cache {
         let each = revalidate
             .as_ref()
             .is_some_and(|(e, _)| e.head.freshness.always_revalidate || e.head.freshness.lifetime_ms == 0);
-        let ticket =
-            self.open(shard, ask, hash, !known && admitted && !ask.alone && !ask.part && !each, admitted);
+        // What may be confirmed is asked about as a whole, whatever is wanted of it.
+        let whole = revalidate.as_ref().is_some_and(|(e, d)| {
+            d.verdict != Verdict::Complete && e.head.freshness.has_validator && !e.body.is_part()
+        });
+        let part = ask.part.filter(|_| !whole);
+        let joinable = !known && admitted && !ask.alone && !each;
+        let ticket = self.open(shard, ask, hash, part, joinable, admitted);
         Step::Fetch(ticket, why, revalidate)
     }
 
@@ -285,6 +290,7 @@ impl Cache {
         shard: &mut Shard,
         ask: &Ask<'_>,
         hash: u64,
+        part: Option<&str>,
         joinable: bool,
         admitted: bool,
     ) -> Ticket {
@@ -295,8 +301,8 @@ impl Cache {
             }
             None => (Arc::from(ask.key), VaryValues::new()),
         };
-        let ticket =
-            Ticket::new(Arc::clone(self), Arc::clone(&key), hash, joinable, presumed, admitted, ask.owners);
+        let fill = Fill::new(Arc::clone(&key), hash, part, joinable, presumed, ask.owners);
+        let ticket = Ticket::new(Arc::clone(self), fill, admitted);
         shard.flying.push(Arc::clone(ticket.fill()));
         shard.slots.entry(key).or_default().flights.push(Arc::clone(ticket.fill()));
         ticket
@@ -515,7 +521,8 @@ fn usable(entry: &Arc<Entry>) -> bool {
 /// Whether a request may join a fill: nobody joins one that a purge overtook or that is past joining, and a
 /// request whose fields differ from the expected ones begins its own.
 fn joins(fill: &Arc<Fill>, ask: &Ask<'_>) -> bool {
-    if !fill.joinable || fill.may_be_purged() {
+    let of_another_part = fill.part.as_deref().is_some_and(|part| ask.part != Some(part));
+    if !fill.joinable || of_another_part || fill.may_be_purged() {
         return false;
     }
     match fill.decided() {

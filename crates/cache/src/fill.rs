@@ -46,6 +46,8 @@ pub(crate) struct Fill {
     pub owners: Box<[Arc<str>]>,
     /// Others may join it: not for keys known not to be storable.
     pub joinable: bool,
+    /// It fetches a part: those who want the very same may join it.
+    pub part: Option<Box<str>>,
     /// A purge came since it began: nobody joins it any more and it is not stored.
     pub doomed: AtomicBool,
     /// The fields it is expected to vary by with their values, from what was stored under the key before.
@@ -68,6 +70,26 @@ struct FillState {
 const PURGED_MAX: usize = 64;
 
 impl Fill {
+    pub(crate) fn new(
+        key: Arc<str>,
+        hash: u64,
+        part: Option<&str>,
+        joinable: bool,
+        presumed: VaryValues,
+        owners: &[Arc<str>],
+    ) -> Fill {
+        Fill {
+            key,
+            hash,
+            owners: owners.into(),
+            joinable,
+            part: part.map(Box::from),
+            doomed: AtomicBool::new(false),
+            presumed,
+            state: Mutex::default(),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, FillState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,25 +199,8 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    pub(crate) fn new(
-        cache: Arc<Cache>,
-        key: Arc<str>,
-        hash: u64,
-        joinable: bool,
-        presumed: VaryValues,
-        admitted: bool,
-        owners: &[Arc<str>],
-    ) -> Ticket {
-        let fill = Arc::new(Fill {
-            key,
-            hash,
-            owners: owners.into(),
-            joinable,
-            doomed: AtomicBool::new(false),
-            presumed,
-            state: Mutex::default(),
-        });
-        Ticket { cache, fill, admitted, open: true }
+    pub(crate) fn new(cache: Arc<Cache>, fill: Fill, admitted: bool) -> Ticket {
+        Ticket { cache, fill: Arc::new(fill), admitted, open: true }
     }
 
     pub(crate) fn fill(&self) -> &Arc<Fill> {
@@ -396,15 +401,16 @@ impl Sink {
 
     /// The body is whole: it is stored, unless it grew too large, stayed too small, or a purge came.
     pub fn finish(self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
-        self.finish_as(min_bytes, now_ms, |chunks| Some(Body::Chunks(chunks)))
+        self.finish_as(min_bytes, now_ms, |chunks, _| Some(Body::Chunks(chunks)))
     }
 
-    /// All came that was to come, and `body` makes of it what is stored; `None` if it is nothing of use.
+    /// All came that was to come, and `body` makes of it what is stored, and may change the head for that; `None` if it
+    /// is nothing of use.
     pub fn finish_as(
         mut self,
         min_bytes: u64,
         now_ms: u64,
-        body: impl FnOnce(Arc<Chunks>) -> Option<Body>,
+        body: impl FnOnce(Arc<Chunks>, &mut EntryHead) -> Option<Body>,
     ) -> Result<Arc<Entry>, Store> {
         self.open = false;
         let result = self.commit(min_bytes, now_ms, body);
@@ -420,7 +426,7 @@ impl Sink {
         &mut self,
         min_bytes: u64,
         now_ms: u64,
-        body: impl FnOnce(Arc<Chunks>) -> Option<Body>,
+        body: impl FnOnce(Arc<Chunks>, &mut EntryHead) -> Option<Body>,
     ) -> Result<Arc<Entry>, Store> {
         if let Some(reason) = self.refused {
             return Err(reason);
@@ -429,11 +435,12 @@ impl Sink {
             return Err(Store::TooSmall);
         }
         let budget = self.cache.budget();
-        let body = body(Arc::new(self.growing.to_chunks(budget))).ok_or(Store::Incomplete)?;
+        let mut head = self.entry.head.clone();
+        let body = body(Arc::new(self.growing.to_chunks(budget)), &mut head).ok_or(Store::Incomplete)?;
         let requests = self.entry.metered(now_ms, u64::MAX).max(1);
         let entry = Arc::new(Entry::new(
             Arc::clone(&self.fill.key),
-            self.entry.head.clone(),
+            head,
             body,
             budget.charge(0),
             now_ms,

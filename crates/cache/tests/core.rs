@@ -77,7 +77,7 @@ fn ask_with(
         admit_after: 0,
         admit_period_ms: 0,
         owners: &[],
-        part: false,
+        part: None,
         alone: false,
     })
 }
@@ -261,7 +261,7 @@ fn what_took_long_does_not_replace_what_is_newer() {
             admit_after: 0,
             admit_period_ms: 0,
             owners: &[],
-            part: false,
+            part: None,
             alone: true,
         });
         ticket(step)
@@ -456,7 +456,7 @@ fn admission_waits_for_the_nth_request() {
             admit_after: 3,
             admit_period_ms: 10_000,
             owners: &[],
-            part: false,
+            part: None,
             alone: false,
         })
     };
@@ -556,7 +556,7 @@ fn a_change_overtakes_only_the_fills_that_may_be_made_of_it() {
             admit_after: 0,
             admit_period_ms: 0,
             owners,
-            part: false,
+            part: None,
             alone: false,
         }))
     };
@@ -581,7 +581,7 @@ fn a_soft_purge_holds_for_those_who_only_look() {
         admit_after: 0,
         admit_period_ms: 0,
         owners: &[],
-        part: false,
+        part: None,
         alone: false,
     });
     assert_eq!(

@@ -49,6 +49,11 @@ fn age_value_ms(headers: &HeaderMap, odd: OddAge) -> u64 {
     seconds.map_or(UNKNOWN_AGE_MS, |s| s.saturating_mul(1000))
 }
 
+/// Whether the `Age` field is there and says no age that is believed.
+pub(crate) fn age_is_unknown(headers: &HeaderMap, odd: OddAge) -> bool {
+    age_value_ms(headers, odd) >= UNKNOWN_AGE_MS
+}
+
 /// RFC 9111 §5.1: "the first member of the list", and none if that is no number.
 fn first_member(headers: &HeaderMap) -> Option<u64> {
     let line = headers.get(header::AGE)?.as_bytes();

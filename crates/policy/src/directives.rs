@@ -139,6 +139,12 @@ pub(crate) struct Directives {
 }
 
 impl Directives {
+    /// Whether the lifetime is said in a way that cannot be read.
+    pub(crate) fn lifetime_is_odd(&self) -> bool {
+        let said = if self.s_maxage.is_present() { self.s_maxage } else { self.max_age };
+        self.malformed || said == Delta::Invalid
+    }
+
     /// RFC 9213 §2.2: the first targeted field that is valid and not empty decides alone; else Cache-Control does.
     pub(crate) fn of(headers: &HeaderMap) -> Directives {
         TARGETS

@@ -124,6 +124,16 @@ fn expires_ms(answer: Answer<'_>) -> Option<u64> {
     Some(u64::try_from(expires_s.saturating_sub(date_s)).unwrap_or(0).min(DELTA_MAX_S).saturating_mul(1000))
 }
 
+/// Whether Expires is there and says nothing that can be read. `0` and `-1` are no dates, but everyone means "already
+/// expired" by them.
+pub(crate) fn expires_is_odd(answer: Answer<'_>) -> bool {
+    match expires(answer.headers) {
+        Single::Absent | Single::One(b"0" | b"-1") => false,
+        Single::Conflict => true,
+        Single::One(text) => parse_http_date(text, seconds(answer.at.answered.wall_ms)).is_none(),
+    }
+}
+
 /// A part of the time since Last-Modified (RFC 9111 §4.2.2), for plain pages only: a query or a cookie says that the
 /// answer is made for the asker.
 fn heuristic(answer: Answer<'_>, req: &RequestFacts<'_>, wishes: &Wishes) -> Given {

@@ -4,10 +4,10 @@
 //! budget (`cache`).
 
 use crate::LifetimeWish;
-use crate::age::{initial_age_ms, seconds};
+use crate::age::{age_is_unknown, initial_age_ms, seconds};
 use crate::asked::Asked;
 use crate::directives::Directives;
-use crate::freshness::{Answer, Given, is_heuristic_status, lifetime, said};
+use crate::freshness::{Answer, Given, expires_is_odd, is_heuristic_status, lifetime, said};
 use crate::syntax::trim_ows;
 use crate::types::{Exchange, Freshness, RequestFacts, StoreDecision, Wishes};
 use crate::validator::has_validator;
@@ -176,8 +176,24 @@ impl Case<'_> {
         if self.given.ms > self.answer.initial_age_ms || self.origin_allows_stale() {
             return Ok(());
         }
-        let silent = self.given.source == Lifetime::None && !self.answer.directives.malformed;
-        Err(if silent { Store::NoExplicitFreshness } else { Store::ZeroLifetime })
+        Err(self.why_stale())
+    }
+
+    /// Why it is stale on arrival.
+    fn why_stale(&self) -> Store {
+        let answer = self.answer;
+        let by_expires = self.given.source == Lifetime::Expires;
+        if answer.directives.lifetime_is_odd() || (by_expires && expires_is_odd(answer)) {
+            Store::OddFreshness
+        } else if self.given.source == Lifetime::None {
+            Store::NoExplicitFreshness
+        } else if self.given.ms == 0 {
+            Store::ZeroLifetime
+        } else if age_is_unknown(answer.headers, self.wishes.odd_age) {
+            Store::OddAge
+        } else {
+            Store::ArrivedStale
+        }
     }
 
     fn size(&self, body_bytes: Option<u64>) -> Result<(), Store> {

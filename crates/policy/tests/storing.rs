@@ -38,13 +38,20 @@ fn http_alone_decides() {
         (&[], &[("cache-control", "max-age=0")], Store::ZeroLifetime),
         (&[], &[("cache-control", "max-age=0"), ETAG], Store::Stored),
         (&[], &[("cache-control", "max-age=0"), ("etag", "broken")], Store::ZeroLifetime),
-        (&[], &[("cache-control", "max-age=soon")], Store::ZeroLifetime),
-        (&[], &[("cache-control", "max-age=60, max-age=600")], Store::ZeroLifetime),
-        (&[], &[("cache-control", "max-age=60, ext=\"open")], Store::ZeroLifetime),
+        (&[], &[("cache-control", "max-age=soon")], Store::OddFreshness),
+        (&[], &[("cache-control", "max-age=60, max-age=600")], Store::OddFreshness),
+        (&[], &[("cache-control", "max-age=60, ext=\"open")], Store::OddFreshness),
         (&[], &[("cache-control", "max-age=0, stale-while-revalidate=60")], Store::Stored),
         (&[], &[("cache-control", "max-age=0, stale-if-error=60")], Store::Stored),
         (&[], &[("cache-control", "max-age=0, must-revalidate, stale-if-error=60")], Store::ZeroLifetime),
-        (&[], &[("cache-control", "max-age=60"), ("age", "60")], Store::ZeroLifetime),
+        (&[], &[("cache-control", "max-age=60"), ("age", "60")], Store::ArrivedStale),
+        (&[], &[("cache-control", "max-age=60"), ("age", "soon")], Store::OddAge),
+        (&[], &[("cache-control", "max-age=60"), ("age", "60"), ("age", "1")], Store::OddAge),
+        (&[], &[("cache-control", "s-maxage=x, max-age=60")], Store::OddFreshness),
+        (&[], &[("cache-control", "s-maxage=0, max-age=x")], Store::ZeroLifetime),
+        (&[], &[("expires", "-1")], Store::ZeroLifetime),
+        (&[], &[("expires", "never")], Store::OddFreshness),
+        (&[], &[("expires", "Sun, 06 Nov 1994 08:49:37 GMT")], Store::ZeroLifetime),
         (&[], &[("cache-control", "max-age=60"), ("age", "59")], Store::Stored),
         (&[], &[("expires", "0")], Store::ZeroLifetime),
         (&[("cache-control", "no-store")], &[("cache-control", "max-age=60")], Store::RequestNoStore),
@@ -460,7 +467,7 @@ fn surrogate_control_decides_alone_and_ends_here() {
     // It says nothing of a lifetime, and Expires is not looked at beside it (RFC 9213 §2.2, as for its heirs).
     let answer =
         [("surrogate-control", "no-store;other, max-age=x"), ("expires", "Fri, 01 Jan 2038 01:01:01 GMT")];
-    assert_eq!(common::store(&[], &answer, &wishes()).reason, Store::ZeroLifetime);
+    assert_eq!(common::store(&[], &answer, &wishes()).reason, Store::OddFreshness);
     for (value, stays) in [("max-age=60", false), ("max-age=60;other", true), ("foo", true)] {
         let mut headers = common::heads(&[("surrogate-control", value), ("x", "1")]);
         samovar_policy::strip_surrogate_control(&mut headers);

@@ -23,6 +23,9 @@ reasons! {
         RequestNoStore = "request-no-store", "the client forbade storing", "";
         NoExplicitFreshness = "no-explicit-freshness", "the origin gave no lifetime and none could be estimated", "the origin can send `Cache-Control: max-age=…`; a rule can set `when_silent`";
         ZeroLifetime = "zero-lifetime", "the answer is stale on arrival and cannot be revalidated", "the origin can send a longer `max-age`; a rule can set `for`";
+        ArrivedStale = "arrived-stale", "the answer was older than its lifetime when it came (by its Age or Date)", "the origin's own caches, or its clock";
+        OddAge = "odd-age", "the answer's Age cannot be read exactly, so it is taken to be stale", "mend the field at the origin, or set `odd_age = \"first\"`";
+        OddFreshness = "odd-freshness", "what says how long the answer is fresh (Cache-Control, a targeted field, Expires) cannot be read, so it is taken to be stale", "mend the field at the origin, or set a lifetime of your own (`for`)";
         TooLarge = "too-large", "the body exceeds the largest that is stored", "raise `max_bytes`";
         TooSmall = "too-small", "the body is smaller than the smallest that is stored", "lower `min_bytes`";
         BudgetTooSmall = "budget-too-small", "the body does not fit the memory budget", "raise `[memory] size`";

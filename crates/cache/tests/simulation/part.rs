@@ -82,7 +82,6 @@ impl End {
                     Some((Arc::clone(entry), parts))
                 });
                 world.counters.put_together += u64::from(held.is_some());
-                of_the_whole(headers);
                 End::Part(part, held)
             }
             (PartUse::Cut(part), Wants::Rest(entry)) => match of_the_same(entry, part, headers) {
@@ -157,9 +156,10 @@ impl End {
                 return result;
             }
             End::Verbatim(range) => {
-                sink.finish_as(0, now_ms, |chunks| Some(Body::Verbatim { range, chunks }))
+                sink.finish_as(0, now_ms, |chunks, _| Some(Body::Verbatim { range, chunks }))
             }
-            End::Part(part, held) => sink.finish_as(0, now_ms, |chunks| {
+            End::Part(part, held) => sink.finish_as(0, now_ms, |chunks, head| {
+                of_the_whole(&mut head.headers);
                 let parts = match held {
                     Some((_, held)) => held.with(part.start, chunks),
                     None => Parts::new(part.total, part.start, chunks),

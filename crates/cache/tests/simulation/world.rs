@@ -14,7 +14,7 @@ use http::header::RANGE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use samovar_cache::{Ask, Cache, Entry, Scope, Settings, Step};
 use samovar_policy::{
-    Now, RequestFacts, ReuseDecision, VaryValues, Wishes, combined, reuse, vary_matches, vary_values,
+    Now, RequestFacts, ReuseDecision, VaryValues, Verdict, Wishes, combined, reuse, vary_matches, vary_values,
 };
 use samovar_reason::Lookup;
 use std::cell::RefCell;
@@ -69,6 +69,8 @@ pub enum Turn {
 pub struct Running {
     pub key: u64,
     pub kind: &'static str,
+    /// What it asks for, if not all of it.
+    pub range: Option<(usize, usize)>,
     pub since_step: u64,
     /// Whether others may join it.
     pub shares: bool,
@@ -196,6 +198,7 @@ impl World {
         let name = key_name(key);
         let owner: [Arc<str>; 1] = [Arc::from(if key.is_multiple_of(2) { "even" } else { "odd" })];
         let (now, wishes) = (self.now(), wishes());
+        let part = range.map(|(from, to)| format!("{from}-{to}"));
         let step = self.cache.begin(&Ask {
             key: &name,
             now_ms: self.now_ms,
@@ -211,7 +214,7 @@ impl World {
             admit_after: 0,
             admit_period_ms: 0,
             owners: &owner,
-            part: range.is_some(),
+            part: part.as_deref(),
             alone: alone || secret,
         });
         match &step {
@@ -219,31 +222,36 @@ impl World {
                 let each = base.as_ref().is_some_and(|(entry, _)| {
                     entry.head.freshness.always_revalidate || entry.head.freshness.lifetime_ms == 0
                 });
+                // What may be confirmed is asked about as a whole.
+                let whole = base.as_ref().is_some_and(|(entry, decision)| {
+                    decision.verdict != Verdict::Complete && entry.head.freshness.has_validator
+                });
+                let range = range.filter(|_| !whole);
                 let known = *why == Lookup::KnownNotStorable
                     || self.cache.known_not_storable(&name, self.now_ms).is_some();
-                self.begun(key, kind, !alone && !secret && !each && !known && range.is_none());
+                self.begun(key, kind, range, !alone && !secret && !each && !known);
             }
-            Step::ServeAndRefresh(_, _, Some(_)) => self.begun(key, kind, true),
+            Step::ServeAndRefresh(_, _, Some(_)) => self.begun(key, kind, None, true),
             _ => {}
         }
         step
     }
 
     /// At most one fill that others may join, per key and variant.
-    fn begun(&mut self, key: u64, kind: &'static str, shares: bool) {
+    fn begun(&mut self, key: u64, kind: &'static str, range: Option<(usize, usize)>, shares: bool) {
         let overtaken = |since: u64| {
             self.purges.iter().any(|purge| purge.step >= since)
                 || self.changes.iter().any(|step| *step >= since)
         };
         let twice = self.running.iter().any(|fill| {
-            let same = fill.key == key && fill.kind == kind && fill.shares && shares;
+            let same = fill.key == key && fill.kind == kind && fill.range == range && fill.shares && shares;
             same && !*fill.decided.borrow() && !overtaken(fill.since_step)
         });
         if twice {
             self.fail(&format!("two fills for key {key}, kind {kind}"));
         }
         let decided = Rc::default();
-        self.running.push(Running { key, kind, since_step: self.step, shares, decided });
+        self.running.push(Running { key, kind, range, since_step: self.step, shares, decided });
     }
 
     pub fn judge_entry(&self, entry: &Entry, kind: &'static str, secret: bool) -> (bool, ReuseDecision) {

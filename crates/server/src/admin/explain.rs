@@ -7,7 +7,7 @@ use crate::state::{Job, Shared};
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 use samovar_policy::{RequestFacts, Verdict};
-use samovar_reason::{Explain, Hot, Lookup, Route as Why};
+use samovar_reason::{Explain, Hot, Lookup, Route as Why, Store};
 use samovar_rules::{RequestParts, Routed, Sites, UrlParts};
 use samovar_trace::{Fact, Record, Tier};
 use serde_json::{Value, json};
@@ -142,14 +142,7 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
     }
     let history =
         app.records(HISTORY, |ring| ring.for_url(&samovar_trace::redact_url(routed.key.url()), HISTORY));
-    if !matches!(word, "hit" | "stale") {
-        // What came of the last request like this one is the best word on why nothing is stored.
-        let last =
-            history.iter().find(|record| record.method == method.as_str() && record.tier != Tier::Memory);
-        let told = last.iter().flat_map(|record| record.facts.iter().rev());
-        let mut told = told.filter(|fact| matches!(fact, Fact::Store(_) | Fact::Upstream(..)));
-        facts.extend(told.next().cloned().map(|fact| Fact::Before(Box::new(fact))));
-    }
+    facts.extend(before(&history, method, matches!(word, "hit" | "stale")));
     let record = Record {
         id: 0,
         at_wall_ms: now.wall_ms,
@@ -177,6 +170,27 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         map.insert("history".into(), history.iter().map(|r| samovar_trace::json(r)).collect());
     }
     Ok(value)
+}
+
+/// What came of the last request like this one: the best word on why nothing is stored, or on how it came to be.
+fn before(history: &[Arc<Record>], method: &Method, serves: bool) -> Vec<Fact> {
+    let Some(last) = history.iter().find(|record| record.method == method.as_str()) else {
+        return Vec::new();
+    };
+    let latest = |kind: fn(&Fact) -> bool| last.facts.iter().rev().find(|fact| kind(fact)).cloned();
+    let plain = |fact: &Fact| {
+        matches!(
+            fact,
+            Fact::Lookup(Lookup::Fresh | Lookup::FreshHot | Lookup::NoEntry, ..) | Fact::Store(Store::Stored) if serves
+        )
+    };
+    let found = [
+        latest(|fact| matches!(fact, Fact::Lookup(..))),
+        latest(|fact| matches!(fact, Fact::Store(_))),
+        latest(|fact| matches!(fact, Fact::Upstream(..))),
+    ];
+    let told = found.into_iter().flatten().filter(|fact| !plain(fact));
+    told.map(|fact| Fact::Before(Box::new(fact))).collect()
 }
 
 /// Where a request of this method would go. Which listener it would come in by is not known: the URL's own port

@@ -154,6 +154,7 @@ pub(crate) fn with_ask<T>(
     };
     let judge = |entry: &Entry| judge(entry, snapshot, route, facts, wishes, now);
     let owners = snapshot.owners(route);
+    let part = part::wanted_of(facts.headers);
     then(&Ask {
         key: &route.key,
         now_ms: now.mono_ms,
@@ -163,7 +164,7 @@ pub(crate) fn with_ask<T>(
         admit_after: rule.map_or(0, |r| r.admit_after),
         admit_period_ms: rule.map_or(0, |r| r.admit_period_ms),
         owners: &owners,
-        part: facts.headers.contains_key(header::RANGE),
+        part: part.as_deref(),
         alone,
     })
 }

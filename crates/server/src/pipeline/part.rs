@@ -37,6 +37,17 @@ pub(super) fn is_plain_range(headers: &HeaderMap) -> bool {
         && !CONDITIONS.iter().any(|name| headers.contains_key(name))
 }
 
+/// The part a request wants, as it says it: with the version it wants it of.
+pub(super) fn wanted_of(headers: &HeaderMap) -> Option<String> {
+    let range = headers.get(header::RANGE)?;
+    let mut wanted = String::from_utf8_lossy(range.as_bytes()).into_owned();
+    if let Some(version) = headers.get(header::IF_RANGE) {
+        wanted.push_str(" if ");
+        wanted.push_str(&String::from_utf8_lossy(version.as_bytes()));
+    }
+    Some(wanted)
+}
+
 /// What a stored part is to this request, given what policy says of its age.
 pub(super) fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecision) -> ReuseDecision {
     // What is stale is not worth asking about: parts are fetched as they are wanted.
@@ -191,30 +202,29 @@ async fn keep(
     };
     let mut head = fill::entry_head(&job, &mut got, freshness, Store::PartStored, times);
     head.status = StatusCode::PARTIAL_CONTENT;
-    let mut own_fields = samovar_policy::fields_of_one(&got.answer.headers);
+    let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
     let held = held.and_then(|entry| {
         let parts = of_the_same(&entry, &got.answer.headers, kind)?;
         with_tags_of(&mut head, &entry);
         Some(parts)
     });
-    if let PartUse::Cut(_) = kind {
-        let said = got.answer.headers.get(header::CONTENT_RANGE).cloned();
-        own_fields.extend(said.map(|value| (header::CONTENT_RANGE, value)));
-        samovar_policy::of_the_whole(&mut head.headers);
-    }
     let range = job.question.headers.get(header::RANGE).and_then(|value| value.to_str().ok());
     let range: Box<str> = range.unwrap_or_default().into();
     let max_bytes = wishes_for(&job.question.snapshot, &job.question.route, got.ours).max_bytes;
     let mut sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
     fill::tell_shared(tell, facts, own_fields, &sink, Store::PartStored).await;
     let came = match fill::take_in(&job, &mut sink, got.answer.body, announced).await {
-        Ok(()) => sink.finish_as(0, clock::now().mono_ms, |chunks| match kind {
+        Ok(()) => sink.finish_as(0, clock::now().mono_ms, |chunks, head| match kind {
             PartUse::Verbatim => Some(Body::Verbatim { range, chunks }),
-            PartUse::Cut(part) => match held {
-                Some(held) => held.with(part.start, chunks),
-                None => Parts::new(part.total, part.start, chunks),
+            PartUse::Cut(part) => {
+                // From here on it is a part among others.
+                samovar_policy::of_the_whole(&mut head.headers);
+                let parts = match held {
+                    Some(held) => held.with(part.start, chunks),
+                    None => Parts::new(part.total, part.start, chunks),
+                };
+                Some(Body::Parts(Arc::new(parts?)))
             }
-            .map(|parts| Body::Parts(Arc::new(parts))),
         }),
         Err(broken) => Err(broken.end(sink)),
     };
