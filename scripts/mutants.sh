@@ -39,7 +39,7 @@ plant() {
 }
 plant samovar-policy
 # The simulation, short: it meets each kind of event a hundred times a second.
-SAMOVAR_SIM_STEPS=200000 plant samovar-cache
+SAMOVAR_SIM_STEPS=300000 plant samovar-cache
 
 # Lines move; the file, the fault and its function name a survivor.
 say "Survivors"

@@ -44,7 +44,7 @@ reasons! {
         RequestPrecondition = "request-precondition", "the request carries If-Match or If-Unmodified-Since, which only the origin can answer", "";
         OnlyIfCached = "only-if-cached", "the client wanted a stored answer or none, and none could be used", "";
         FillDied = "fill-died", "the fetch this request had joined failed", "";
-        WaitedTooLong = "waited-too-long", "the fetch this request had joined did not produce a head in time", "";
+        WaitedTooLong = "waited-too-long", "the fetch this request had joined did not produce a head within 65 s, so it went alone", "find out why the origin is slow; a shorter `head_timeout` fails the fetch sooner";
         RequestFreshness = "request-freshness", "the client wants it fresher than the stored answer is, and the rule honours that", "";
         StaleUnreachable = "stale-unreachable", "the origin cannot be reached and a stale answer was allowed", "";
         PastKeep = "past-keep", "the stored answer has been stale for longer than `keep`, so it is fetched anew", "a longer `keep`";

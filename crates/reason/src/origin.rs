@@ -16,7 +16,7 @@ reasons! {
         QueueFull = "queue-full", "every connection to the upstream is in use and the queue is full", "raise `max_connections`";
         QueueTimeout = "queue-timeout", "no connection to the upstream became free in time", "raise `max_connections`, or find out why it is slow";
         Reset = "upstream-reset", "the upstream closed the connection before it answered", "look at the upstream's own log";
-        BadHead = "upstream-bad-head", "the upstream's answer is not HTTP", "is this an HTTP port?";
+        BadHead = "upstream-bad-head", "the upstream's answer is not HTTP as it should be", "what is wrong with it stands beside; is this an HTTP port?";
         BadFraming = "upstream-bad-framing", "the upstream's answer contradicts itself about its length", "";
         ShortBody = "upstream-short-body", "the upstream stopped before the length it had announced", "look at the upstream's own log";
         HeadTooLarge = "upstream-head-too-large", "the upstream's head exceeds the limit", "raise `head_max_bytes`";

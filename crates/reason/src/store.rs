@@ -59,7 +59,7 @@ reasons! {
         SMaxAge = "s-maxage", "the origin's s-maxage", "";
         MaxAge = "max-age", "the origin's max-age", "";
         Expires = "expires", "the origin's Expires", "";
-        Heuristic = "heuristic", "a tenth of the time since Last-Modified (RFC 9111 §4.2.2)", "";
+        Heuristic = "heuristic", "a part of the time since Last-Modified (RFC 9111 §4.2.2)", "the origin can say a lifetime; `heuristic_factor` is how large a part";
         None = "none", "no lifetime, the answer is revalidated on every use", "";
     }
 }

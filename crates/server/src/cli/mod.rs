@@ -126,18 +126,18 @@ enum CacheCommand {
         server: Server,
     },
     /// Take answers out; from the moment this returns they answer nothing.
+    #[command(group(clap::ArgGroup::new("what").required(true).args(["url", "prefix", "tag", "all"])))]
     Purge {
         /// A URL (all its variants), or a path on the default site.
-        #[arg(required_unless_present_any = ["prefix", "tag", "all"])]
         url: Option<String>,
         /// Every URL that begins so.
-        #[arg(long, conflicts_with_all = ["url", "tag", "all"])]
+        #[arg(long)]
         prefix: Option<String>,
         /// Every answer with this tag (Surrogate-Key, Cache-Tag, xkey).
-        #[arg(long, conflicts_with_all = ["url", "all"])]
+        #[arg(long)]
         tag: Option<String>,
         /// Everything.
-        #[arg(long, conflicts_with = "url")]
+        #[arg(long)]
         all: bool,
         /// Keep the answers for revalidation and for when the origin fails.
         #[arg(long)]

@@ -106,6 +106,10 @@ impl Ready {
         let mut response = Response::new(Body::new(source, finish));
         *response.status_mut() = status;
         *response.headers_mut() = headers;
+        if status.canonical_reason().is_none() {
+            // The engine would write one of its own making.
+            response.extensions_mut().insert(hyper::ext::ReasonPhrase::from_static(b""));
+        }
         response
     }
 }
