@@ -106,3 +106,153 @@ impl Queues {
 fn alive(weak: &Weak<Entry>) -> Option<Arc<Entry>> {
     weak.upgrade().filter(|e| e.state() != State::Dead)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::{Body, Chunks};
+    use crate::budget::Budget;
+    use crate::entry::EntryHead;
+    use bytes::Bytes;
+    use http::{HeaderMap, StatusCode};
+    use samovar_policy::Freshness;
+    use samovar_reason::{Lifetime, Store};
+
+    fn entry(budget: &Arc<Budget>, number: u64) -> Arc<Entry> {
+        let head = EntryHead {
+            status: StatusCode::OK,
+            headers: HeaderMap::new(),
+            freshness: Freshness {
+                lifetime_ms: 0,
+                source: Lifetime::None,
+                initial_age_ms: 0,
+                stored_mono_ms: 0,
+                stale_while_revalidate_ms: 0,
+                stale_if_error_ms: 0,
+                stale_if_unreachable_ms: 0,
+                always_revalidate: false,
+                must_revalidate: false,
+                shared_despite_authorization: false,
+                explicit: false,
+                has_validator: false,
+            },
+            vary: Vec::new(),
+            tags: Vec::new(),
+            reason: Store::Stored,
+            rule: "".into(),
+            epoch: 0,
+        };
+        let body = Bytes::from(vec![0; (number % 7) as usize * 100]);
+        let body = Body::Chunks(Arc::new(Chunks::new(vec![body], budget)));
+        Arc::new(Entry::new(number.to_string().into(), head, body, budget.charge(0), 0, 1, 0))
+    }
+
+    fn hash(entry: &Entry) -> u64 {
+        entry.key.parse().unwrap()
+    }
+
+    impl Queues {
+        /// The sums are those of what is in the queues, and what is gone does not pile up.
+        fn check(&self, alive: usize) {
+            let sum =
+                |queue: &VecDeque<(Weak<Entry>, u64)>| queue.iter().map(|(_, weight)| weight).sum::<u64>();
+            assert_eq!((self.small_bytes, self.main_bytes), (sum(&self.small), sum(&self.main)));
+            let places = self.small.len() + self.main.len();
+            assert!(places <= 2 * alive + 65, "{places} places for {alive} entries");
+            assert!(self.ghost_order.len() <= places.max(65) && self.ghost.len() <= self.ghost_order.len());
+        }
+    }
+
+    #[test]
+    fn sums_and_places_stay_in_step() {
+        let budget = Budget::new(u64::MAX);
+        let mut queues = Queues::default();
+        let mut held: VecDeque<Arc<Entry>> = VecDeque::new();
+        for number in 0..4_000_u64 {
+            let new = entry(&budget, number % 900);
+            queues.insert(&new, hash(&new));
+            held.push_back(new);
+            match number % 5 {
+                0 => held.iter().step_by(3).for_each(|entry| entry.touch()),
+                // Purged: the entry goes, its place stays for a while.
+                1 | 2 if number > 1_000 => {
+                    let gone = held.pop_front().unwrap();
+                    gone.mark(State::Dead);
+                    drop(gone);
+                    queues.left();
+                }
+                3 if number > 500 => {
+                    let victim = queues.victim(hash).unwrap();
+                    assert!(held.iter().any(|entry| Arc::ptr_eq(entry, &victim)), "one that is held");
+                    held.retain(|entry| !Arc::ptr_eq(entry, &victim));
+                }
+                _ => {}
+            }
+            queues.check(held.len());
+        }
+        let mut left = 0;
+        while queues.victim(hash).is_some() {
+            left += 1;
+        }
+        assert_eq!(left, held.len(), "each leaves once");
+        assert_eq!((queues.small_bytes, queues.main_bytes), (0, 0));
+    }
+
+    #[test]
+    fn who_leaves_first() {
+        let budget = Budget::new(u64::MAX);
+        let mut queues = Queues::default();
+        let all: Vec<_> = (0..6).map(|number| entry(&budget, number)).collect();
+        all.iter().for_each(|entry| queues.insert(entry, hash(entry)));
+        all[1].touch();
+        all[3].touch();
+        all[3].touch();
+        let order: Vec<_> = std::iter::from_fn(|| queues.victim(hash)).map(|entry| hash(&entry)).collect();
+        assert_eq!(order, [0, 2, 4, 5, 1, 3], "what was used comes last, in the order of its coming");
+        // What left lately and comes again was wanted: it goes past probation, and outlives what is new there.
+        let (again, new) = (entry(&budget, 0), entry(&budget, 7));
+        queues.insert(&again, 0);
+        queues.insert(&new, 7);
+        assert_eq!(queues.victim(hash).map(|entry| hash(&entry)), Some(7));
+        assert_eq!(queues.victim(hash).map(|entry| hash(&entry)), Some(0));
+        // Not for ever: as many ghosts as there are entries, and 64 at least.
+        for number in 100..165 {
+            let passing = entry(&budget, number);
+            queues.insert(&passing, number);
+            assert!(queues.victim(hash).is_some());
+        }
+        let (forgotten, remembered) = (entry(&budget, 2), entry(&budget, 164));
+        queues.insert(&remembered, 164);
+        queues.insert(&forgotten, 2);
+        assert_eq!(queues.victim(hash).map(|entry| hash(&entry)), Some(2));
+    }
+
+    /// Probation gives way as long as it holds a tenth of the bytes; below that the main queue does.
+    #[test]
+    fn probation_is_a_tenth() {
+        let budget = Budget::new(u64::MAX);
+        let mut queues = Queues::default();
+        let main: Vec<_> = (0..40).map(|number| entry(&budget, number * 7)).collect();
+        // Once out and in again, they are past probation.
+        main.iter().for_each(|entry| queues.insert(entry, hash(entry)));
+        while queues.victim(hash).is_some() {}
+        main.iter().for_each(|entry| queues.insert(entry, hash(entry)));
+        assert_eq!((queues.small.len(), queues.main.len()), (0, 40));
+        let probation: Vec<_> = (0..5).map(|number| entry(&budget, 1_001 + number * 7)).collect();
+        probation.iter().for_each(|entry| queues.insert(entry, hash(entry)));
+        let weight = |entry: &Arc<Entry>| entry.weight_bytes();
+        let (mut small, total): (u64, u64) =
+            (probation.iter().map(weight).sum(), queues.small_bytes + queues.main_bytes);
+        let mut from_probation = 0;
+        let mut all = total;
+        while small * 10 >= all {
+            let victim = queues.victim(hash).unwrap();
+            assert!(hash(&victim) > 1_000);
+            small -= victim.weight_bytes();
+            all -= victim.weight_bytes();
+            from_probation += 1;
+        }
+        assert!((1..5).contains(&from_probation), "{from_probation}");
+        assert!(hash(&queues.victim(hash).unwrap()) < 1_000, "now the main queue");
+    }
+}

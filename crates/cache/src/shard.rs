@@ -3,6 +3,7 @@
 use crate::entry::{Entry, State};
 use crate::fill::Fill;
 use crate::notes::Notes;
+use samovar_policy::same_representation;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,7 +57,12 @@ impl Shard {
     pub(crate) fn has_newer(&self, entry: &Arc<Entry>) -> bool {
         let Some(slot) = self.slots.get(&entry.key) else { return false };
         slot.variants.iter().any(|stored| {
+            // A part of the very same is no reason to do without the whole.
+            let part_of_it = stored.body.is_part()
+                && !entry.body.is_part()
+                && same_representation(&stored.head.headers, &entry.head.headers);
             stored.answered_ms > entry.answered_ms
+                && !part_of_it
                 && stored.state() != State::Dead
                 && (stored.head.vary == entry.head.vary || !same_names(stored, entry))
         })

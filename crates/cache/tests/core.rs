@@ -8,103 +8,17 @@
     reason = "a test stops at its first surprise, and the race needs threads"
 )]
 
+mod common;
+
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use common::*;
+use http::{HeaderName, HeaderValue};
 use samovar_cache::*;
-use samovar_policy::{Freshness, ReuseDecision, VaryValues, Verdict};
-use samovar_reason::{Lifetime, Lookup, Store, Upstream};
+use samovar_policy::{ReuseDecision, Verdict};
+use samovar_reason::{Lookup, Store, Upstream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
-
-fn cx() -> Context<'static> {
-    Context::from_waker(Waker::noop())
-}
-
-fn cache(size_bytes: u64) -> Arc<Cache> {
-    Cache::new(Settings { size_bytes, body_max_bytes: size_bytes })
-}
-
-fn fresh() -> Freshness {
-    Freshness {
-        lifetime_ms: 10_000,
-        source: Lifetime::MaxAge,
-        initial_age_ms: 0,
-        stored_mono_ms: 0,
-        stale_while_revalidate_ms: 0,
-        stale_if_error_ms: 0,
-        stale_if_unreachable_ms: 0,
-        always_revalidate: false,
-        must_revalidate: false,
-        shared_despite_authorization: false,
-        explicit: true,
-        has_validator: false,
-    }
-}
-
-fn head(vary: VaryValues, tags: &[&str]) -> EntryHead {
-    EntryHead {
-        status: StatusCode::OK,
-        headers: HeaderMap::new(),
-        freshness: fresh(),
-        vary,
-        tags: tags.iter().map(|t| (*t).into()).collect(),
-        reason: Store::Stored,
-        rule: "r1".into(),
-        epoch: 0,
-    }
-}
-
-const SERVE: ReuseDecision =
-    ReuseDecision { verdict: Verdict::Serve, reason: Lookup::Fresh, age_ms: 0, ttl_ms: 10_000 };
-
-/// A request with one field that may be varied by.
-fn ask_with(
-    cache: &Arc<Cache>,
-    key: &str,
-    language: Option<&'static str>,
-    judge: &dyn Fn(&Entry) -> ReuseDecision,
-) -> Step {
-    let mine = |values: &VaryValues| -> VaryValues {
-        values.iter().map(|(n, _)| (n.clone(), language.map(HeaderValue::from_static))).collect()
-    };
-    cache.begin(&Ask {
-        key,
-        now_ms: 1_000,
-        matches: &|values| mine(values) == *values,
-        vary_of: &mine,
-        judge,
-        admit_after: 0,
-        admit_period_ms: 0,
-        owners: &[],
-        part: None,
-        alone: false,
-    })
-}
-
-fn ask(cache: &Arc<Cache>, key: &str) -> Step {
-    ask_with(cache, key, None, &|_| SERVE)
-}
-
-fn ticket(step: Step) -> Ticket {
-    match step {
-        Step::Fetch(ticket, ..) => ticket,
-        other => panic!("expected to fetch, got {other:?}"),
-    }
-}
-
-fn store(cache: &Arc<Cache>, key: &str, body: &[u8]) -> Result<Arc<Entry>, Store> {
-    let mut sink = ticket(ask(cache, key)).store(head(vec![], &[]), None, u64::MAX, 0);
-    sink.push(Bytes::copy_from_slice(body));
-    sink.finish(0, 0)
-}
-
-fn body_of(entry: &Entry) -> Vec<u8> {
-    match &entry.body {
-        Body::Chunks(chunks) => chunks.parts().concat(),
-        other => panic!("not whole: {other:?}"),
-    }
-}
+use std::task::Poll;
 
 #[test]
 fn what_was_stored_is_served() {

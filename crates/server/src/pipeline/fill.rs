@@ -522,6 +522,10 @@ pub(super) fn on_confirmed(
     facts.push(Fact::Lookup(Lookup::Revalidated, None, None));
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
+        if is_of_the_key(decision.reason, merged.status) {
+            // From now on it is not to be kept, and so not to be given to anyone else.
+            job.shared.cache.drop_entry(&base);
+        }
         ticket.not_storable(decision.reason, 0);
         let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
         let outcome = Outcome::Confirmed { entry: base, headers: Box::new(merged.headers), own_fields };
@@ -705,7 +709,7 @@ fn filled(
         age_ms: Some(entry.head.freshness.initial_age_ms).filter(|ms| *ms >= 1_000),
         status_field: CacheStatus {
             fwd: samovar_policy::fwd_of(why),
-            stored: true,
+            stored: store != Store::PurgedInFlight,
             ttl_s: ttl_s(samovar_policy::ttl_ms(&entry.head.freshness, clock::now())),
             detail: Some(store.code()),
             ..CacheStatus::default()
