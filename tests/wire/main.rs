@@ -24,6 +24,7 @@ mod t45_herd;
 mod t46_what_happens_to_a_fill;
 mod t50_origin;
 mod t60_admin;
+mod t61_explained;
 mod t70_hot;
 mod t80_php;
 mod t90_memory;

@@ -49,10 +49,17 @@ fn a_field_named_by_connection_is_in_no_key() {
 fn an_origin_cannot_take_back_what_an_answer_is() {
     let fields = &[
         ("Cache-Control", "max-age=60"),
-        ("Connection", "Vary, Set-Cookie, CDN-Cache-Control, X-Gone"),
+        ("Connection", "Vary, Set-Cookie, CDN-Cache-Control, Surrogate-Control, Cache-Tag, X-Gone"),
+        ("Cache-Tag", "kept"),
         ("X-Gone", "1"),
     ];
-    for (name, value, reason) in [("Set-Cookie", "a=b", "set-cookie"), ("Vary", "*", "vary-star")] {
+    for (name, value, reason) in [
+        ("Set-Cookie", "a=b", "set-cookie"),
+        ("Vary", "*", "vary-star"),
+        ("CDN-Cache-Control", "private", "private"),
+        ("Surrogate-Control", "no-store", "no-store"),
+        ("X-Kept", "1", "stored"),
+    ] {
         let origin = Origin::new(move |_| {
             let mut all = own(fields);
             all.push((name.into(), value.into()));
@@ -61,7 +68,11 @@ fn an_origin_cannot_take_back_what_an_answer_is() {
         let server = Server::before(&origin.url, &[]);
         let answer = server.get("/", &[]);
         assert_eq!((answer.reason().as_str(), answer.field("x-gone")), (reason, None));
-        assert_eq!(answer.field(&name.to_lowercase()), Some(value));
+        if name == "X-Kept" {
+            assert_eq!(server.json(&["cache", "purge", "--tag", "kept"])["entries"], 1);
+        } else if name != "Surrogate-Control" {
+            assert_eq!(answer.field(&name.to_lowercase()), Some(value));
+        }
     }
 }
 
@@ -79,6 +90,19 @@ fn what_varies_by_the_clients_address_is_not_shared() {
         }
         assert!(server.tell(&["explain", "/"]).contains("vary-star"));
     }
+    // A rule that overrides it overrides no more than that.
+    let origin = Origin::new(|asked| {
+        let fields = own(&[("Cache-Control", "max-age=60"), ("Vary", "X-A, X-Forwarded-For, *")]);
+        (200, fields, asked.field("x-a").unwrap_or("none").as_bytes().to_vec())
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.tell(&["rule", "add", "path=/**", "override=[\"vary-star\"]"]);
+    for _ in 0..2 {
+        for value in ["1", "2"] {
+            assert_eq!(server.get("/", &[("X-A", value)]).text(), value);
+        }
+    }
+    assert!(server.get("/", &[("X-A", "1")]).is_hit());
 }
 
 /// Two sites under the same names, each on its own port: neither answers, nor renews, from what the other stored.

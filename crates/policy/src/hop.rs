@@ -19,7 +19,7 @@ const HOP_BY_HOP: [HeaderName; 8] = [
 
 /// Fields meant for every recipient, which `Connection` must not name (RFC 9110 §7.6.1): whoever names them wants
 /// a proxy to lose what it or the origin relies on, so they stay.
-const END_TO_END: [HeaderName; 20] = [
+const END_TO_END: [HeaderName; 28] = [
     header::AGE,
     header::AUTHORIZATION,
     header::CACHE_CONTROL,
@@ -40,6 +40,14 @@ const END_TO_END: [HeaderName; 20] = [
     header::VARY,
     header::VIA,
     header::WWW_AUTHENTICATE,
+    HeaderName::from_static("samovar-cache-control"),
+    HeaderName::from_static("cdn-cache-control"),
+    HeaderName::from_static("surrogate-control"),
+    HeaderName::from_static("surrogate-key"),
+    HeaderName::from_static("xkey"),
+    HeaderName::from_static("cache-tag"),
+    HeaderName::from_static("cache-groups"),
+    HeaderName::from_static("cache-group-invalidation"),
 ];
 
 /// Drops the end-to-end fields that `Connection` names, as far as they may go. What decides about the connection itself

@@ -51,4 +51,4 @@ pub use storable::storable;
 pub use stored::{fields_of_one, stored_fields};
 pub use surrogate::{CAPABILITY, CAPABILITY_FIELD, strip_surrogate_control};
 pub use types::*;
-pub use vary::{VaryFields, combined, vary_fields, vary_matches, vary_values};
+pub use vary::{VaryFields, combined, vary_fields, vary_matches, vary_named, vary_values};

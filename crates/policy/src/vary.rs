@@ -24,17 +24,27 @@ pub enum VaryFields {
 /// them varies by something that no later request shows.
 const OF_THE_CLIENT: [HeaderName; 2] = [header::FORWARDED, HeaderName::from_static("x-forwarded-for")];
 
-/// Reads `Vary`, all lines of it; a `*` anywhere counts (RFC 9110 §12.5.5).
-pub fn vary_fields(headers: &HeaderMap) -> VaryFields {
-    let mut names = Vec::new();
-    for member in headers.get_all(header::VARY).iter().flat_map(|line| elements(line.as_bytes())) {
-        match HeaderName::from_bytes(member) {
-            Ok(name) if member != b"*" && !OF_THE_CLIENT.contains(&name) => names.push(name),
-            _ => return VaryFields::Star,
-        }
-    }
+/// The fields an answer names, whatever else it varies by: what stays of a `Vary` whose `*` an operator overrides.
+pub fn vary_named(headers: &HeaderMap) -> Vec<HeaderName> {
+    let members = headers.get_all(header::VARY).iter().flat_map(|line| elements(line.as_bytes()));
+    let named =
+        members.filter(|member| *member != b"*").filter_map(|member| HeaderName::from_bytes(member).ok());
+    let mut names: Vec<_> = named.filter(|name| !OF_THE_CLIENT.contains(name)).collect();
     names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
     names.dedup();
+    names
+}
+
+/// Reads `Vary`, all lines of it; a `*` anywhere counts (RFC 9110 §12.5.5).
+pub fn vary_fields(headers: &HeaderMap) -> VaryFields {
+    let mut members = headers.get_all(header::VARY).iter().flat_map(|line| elements(line.as_bytes()));
+    let is_field = |member: &[u8]| {
+        member != b"*" && HeaderName::from_bytes(member).is_ok_and(|name| !OF_THE_CLIENT.contains(&name))
+    };
+    if !members.all(is_field) {
+        return VaryFields::Star;
+    }
+    let names = vary_named(headers);
     if names.is_empty() { VaryFields::None } else { VaryFields::Fields(names) }
 }
 

@@ -113,6 +113,9 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
             let age = found.as_ref().map(|f| f.1.age_ms as i64);
             let ttl = found.as_ref().map(|f| f.1.ttl_ms);
             let said = match manner {
+                Manner::Fills if found.is_none() && pipeline::goes_as_it_is(why, headers) => {
+                    ("pass", why, Tier::Origin)
+                }
                 Manner::Fills => {
                     let (word, tier) = found_word(found.as_ref().map(|f| f.1.verdict), flying);
                     (word, if flying && word == "joined" { Lookup::Joined } else { why }, tier)
@@ -121,9 +124,6 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
                     Ok((_, decision)) => {
                         let (word, tier) = found_word(Some(decision.verdict), false);
                         (word, decision.reason, tier)
-                    }
-                    Err(_) if samovar_policy::only_if_cached(&request) => {
-                        ("refusal", Lookup::OnlyIfCached, Tier::Own)
                     }
                     Err(why) => ("pass", why, Tier::Origin),
                 },
@@ -136,6 +136,13 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
             }
             said
         }
+    };
+    let (word, reason, tier) = match word {
+        "pass" if samovar_policy::only_if_cached(&request) => {
+            facts.push(Fact::Lookup(Lookup::OnlyIfCached, None, None));
+            ("error", Lookup::OnlyIfCached, Tier::Own)
+        }
+        _ => (word, reason, tier),
     };
     if let Some(store) = app.cache.known_not_storable(&route.key, now.mono_ms) {
         facts.push(Fact::Store(store));

@@ -74,11 +74,18 @@ fn explained(value: &Value) -> String {
         // What would happen has no status, bytes or times.
         let facts =
             text.split_once('\n').and_then(|(_, rest)| rest.split_once('\n')).map_or("", |(_, facts)| facts);
+        let cache = match word(value, "cache").as_str() {
+            "error" => "an error",
+            "stale" => "served stale",
+            "joined" => "answered together with another",
+            "hit" => "a hit",
+            "pass" => "a pass",
+            _ => "a miss",
+        };
         text = format!(
-            "{} {} would be a {} ({})\n{facts}",
+            "{} {} would be {cache} ({})\n{facts}",
             word(value, "method"),
             word(value, "url"),
-            word(value, "cache"),
             word(value, "reason")
         );
         let variants = list(value, "variants");

@@ -16,8 +16,7 @@ use http_body_util::BodyExt;
 use samovar_cache::{Decided, Entry, EntryHead, FillFailure, Joined, Sink, State, Ticket};
 use samovar_origin::{Answer, AnswerBody};
 use samovar_policy::{
-    CacheStatus, Exchange as Times, Freshness, RequestFacts, ReuseDecision, VaryFields, VaryValues, Verdict,
-    Wishes,
+    CacheStatus, Exchange as Times, Freshness, RequestFacts, ReuseDecision, VaryValues, Verdict, Wishes,
 };
 use samovar_reason::{Explain, Lifetime, Lookup, Store, Upstream};
 use samovar_trace::{Fact, Tier};
@@ -593,7 +592,7 @@ fn mark(job: &Job) -> Arc<str> {
 }
 
 fn vary_of(job: &Job, answer: &HeaderMap) -> VaryValues {
-    let VaryFields::Fields(names) = samovar_policy::vary_fields(answer) else { return VaryValues::new() };
+    let names = samovar_policy::vary_named(answer);
     let rule = job.question.route.rule_in(&job.question.snapshot);
     let normalise = |name: &HeaderName, headers: &HeaderMap| match rule {
         Some(rule) => rule.normaliser()(name, headers),

@@ -96,8 +96,7 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
             if x.headers.contains_key(header::RANGE) {
                 return for_range(ticket, reason, base);
             }
-            // Nothing will be stored, so the question may go to the origin as it is.
-            if reason == Lookup::KnownNotStorable && manner::asks_whether_changed(&x.headers) {
+            if manner::goes_as_it_is(reason, &x.headers) {
                 return Next::Pass(reason);
             }
             Next::Fetch(ticket, reason, base)

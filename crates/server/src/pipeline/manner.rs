@@ -70,8 +70,10 @@ pub fn of_stored(
     })
 }
 
-/// A request that asks whether something changed, of which no stored answer can say so: only the origin can answer it
-/// with a 304.
-pub fn asks_whether_changed(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::IF_NONE_MATCH) || headers.contains_key(header::IF_MODIFIED_SINCE)
+/// Whether a request that is about to fetch goes to the origin as it is instead: nothing will be stored, and it asks
+/// whether something changed, which then only the origin can answer with a 304.
+pub fn goes_as_it_is(why: Lookup, headers: &HeaderMap) -> bool {
+    why == Lookup::KnownNotStorable
+        && !headers.contains_key(header::RANGE)
+        && (headers.contains_key(header::IF_NONE_MATCH) || headers.contains_key(header::IF_MODIFIED_SINCE))
 }

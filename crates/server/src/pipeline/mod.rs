@@ -29,7 +29,7 @@ pub use self::body::{Body, Cut};
 pub use self::exchange::{Connection, Exchange, Route};
 pub use self::finish::{line, record_hot};
 pub(crate) use self::look::with_ask;
-pub use self::manner::{Manner, manner, of_stored};
+pub use self::manner::{Manner, goes_as_it_is, manner, of_stored};
 pub use self::promote::barred;
 pub use self::respond::Ready;
 pub use self::route::{is_of_files_alone, wishes_for};
