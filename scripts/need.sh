@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing with the system's package manager, saying what and why.
 #
-#   need.sh TOOL…      with TOOL among: cc c++ curl make nginx node npm php-fpm wrk
+#   need.sh TOOL…      with TOOL among: cc c++ curl make nginx node npm openssl php-fpm wrk
 #
 # Nothing is done, and nothing printed, where all is there already.
 set -euo pipefail
@@ -18,11 +18,12 @@ here() {
 
 why() {
     case $1 in
-    cc) echo "Rust links with it, and the memory allocator is compiled with it" ;;
+    cc) echo "Rust links with it, and the memory allocator and the cryptography are compiled with it" ;;
     c++) echo "libFuzzer is compiled with it" ;;
     nginx | wrk) echo "the measurements stand beside it" ;;
     curl) echo "the tests and the demo ask with it, as users do" ;;
     make) echo "it runs the targets of the Makefile" ;;
+    openssl) echo "the TLS tests hold a connection with it" ;;
     node | npm) echo "the public HTTP cache suite is written for it; nothing else here is" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
     *) echo "it is needed" ;;

@@ -26,5 +26,6 @@ mod t50_origin;
 mod t60_admin;
 mod t61_explained;
 mod t70_hot;
+mod t71_tls;
 mod t80_php;
 mod t90_memory;

@@ -300,6 +300,61 @@ fn equal_ranges_share_a_fetch() {
     assert_eq!(origin.count(), 2);
 }
 
+/// Ranges fetched side by side are put together in whatever order they end.
+#[test]
+fn ranges_side_by_side_are_all_kept() {
+    let (origin, go) = held(|asked| {
+        let first: usize = asked.field("range").unwrap()[6..].split('-').next().unwrap().parse().unwrap();
+        let body = (first..first + 100).map(|at| b'a' + (at / 100) as u8).collect();
+        let range: &'static str = ["0-99", "100-199", "200-299", "300-399", "400-499"][first / 100];
+        let head = format!(
+            "206 P\r\nCache-Control: max-age=60\r\nETag: \"e\"\r\nContent-Range: bytes {range}/500\r\n"
+        );
+        (Box::leak(head.into_boxed_str()), body)
+    });
+    let server = Server::before(&origin.url, &["--workers", "2"]);
+    let mut clients: Vec<Client> = (0..5).map(|_| server.connect()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        let (from, to) = (number * 100, number * 100 + 99);
+        client.send(format!("GET /x HTTP/1.1\r\nHost: test\r\nRange: bytes={from}-{to}\r\n\r\n"));
+    }
+    soon("all fetches", || (origin.count() == 5).then_some(()));
+    go.store(true, Ordering::SeqCst);
+    for (number, client) in clients.iter_mut().enumerate() {
+        assert_eq!(client.answer("GET").body, vec![b'a' + number as u8; 100]);
+    }
+    let whole =
+        soon("the last to be stored", || Some(server.get("/x", &[])).filter(|answer| answer.is_hit()));
+    let want: Vec<u8> = (0..500).map(|at| b'a' + (at / 100) as u8).collect();
+    assert_eq!((whole.status, whole.is_hit(), whole.body), (200, true, want));
+    assert_eq!(origin.count(), 5);
+}
+
+/// Nobody asked whether something changed.
+#[test]
+fn an_unasked_304_is_no_answer_to_a_range_either() {
+    let origin = Origin::new(|_| (304, own(&[("ETag", "\"e\"")]), Vec::new()));
+    let server = Server::before(&origin.url, &[]);
+    for fields in [&[][..], &[("Range", "bytes=0-1")]] {
+        assert_eq!(server.get("/x", fields).status, 502, "{fields:?}");
+    }
+}
+
+/// A field that is ours in every request makes no variants.
+#[test]
+fn what_we_say_ourselves_makes_no_variants() {
+    let origin = Origin::new(|_| {
+        (
+            200,
+            own(&[("Cache-Control", "max-age=60"), ("Vary", "Surrogate-Capability, Connection")]),
+            b"x".to_vec(),
+        )
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.get("/x", &[]);
+    assert!(server.get("/x", &[]).is_hit() && server.get("/x", &[("Connection", "close")]).is_hit());
+}
+
 /// Whoever reads along is told in its own record that it broke off, and why.
 #[test]
 fn those_who_read_along_are_told_why_it_broke_off() {

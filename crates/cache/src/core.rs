@@ -1,7 +1,7 @@
 //! The core: one question (`begin`) and what may follow from it, purge, and what people ask to see.
 
 use crate::budget::Budget;
-use crate::entry::{Entry, State};
+use crate::entry::{Entry, EntryHead, State};
 use crate::evict::Queues;
 use crate::fill::{Decided, Fill, Joined, Ticket};
 use crate::index::Index;
@@ -139,6 +139,8 @@ pub struct Cache {
     budget: Arc<Budget>,
     body_max_bytes: AtomicU64,
     purges: AtomicU64,
+    /// Purges that have begun and not returned.
+    purging: AtomicU64,
     evictions: AtomicU64,
     stored: AtomicU64,
     making_room: Mutex<()>,
@@ -160,6 +162,7 @@ impl Cache {
             budget: Budget::new(settings.size_bytes),
             body_max_bytes: AtomicU64::new(0),
             purges: AtomicU64::new(0),
+            purging: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
             stored: AtomicU64::new(0),
             making_room: Mutex::default(),
@@ -310,10 +313,37 @@ impl Cache {
 
     /// A fill is whole: its entry is stored unless a purge came since it began.
     pub(crate) fn commit(&self, fill: &Arc<Fill>, entry: &Arc<Entry>) -> Result<(), Store> {
+        self.commit_with(fill, |_| Ok(Arc::clone(entry))).map(drop)
+    }
+
+    /// A part came: it is stored together with those that are here of the same representation.
+    pub(crate) fn commit_part(
+        &self,
+        fill: &Arc<Fill>,
+        total: u64,
+        head: &EntryHead,
+        make: impl FnOnce(Option<&Arc<Entry>>) -> Result<Arc<Entry>, Store>,
+    ) -> Result<Arc<Entry>, Store> {
+        self.commit_with(fill, |shard| {
+            // A purge that is under way may have found them and not marked them yet. One that begins from here on waits
+            // for this shard before it looks anything up.
+            let quiet = self.purging.load(Ordering::Acquire) == 0;
+            let here = shard.part_like(&fill.key, head, total).filter(|_| quiet);
+            make(here.as_ref())
+        })
+    }
+
+    fn commit_with(
+        &self,
+        fill: &Arc<Fill>,
+        make: impl FnOnce(&Shard) -> Result<Arc<Entry>, Store>,
+    ) -> Result<Arc<Entry>, Store> {
         let (hash, shard) = self.shard_of(&fill.key);
-        let replaced = {
+        let (entry, replaced) = {
             let mut shard = lock(shard);
             shard.remove_fill(fill);
+            let made = make(&shard)?;
+            let entry = &made;
             if fill.doomed.load(Ordering::Acquire) {
                 entry.mark(State::Dead);
                 return Err(Store::PurgedInFlight);
@@ -334,17 +364,17 @@ impl Cache {
                 index.remove(old);
             }
             index.insert(entry);
-            replaced
+            (made, replaced)
         };
         {
             let mut queues = lock(&self.queues);
             replaced.iter().for_each(|_| queues.left());
-            queues.insert(entry, hash);
+            queues.insert(&entry, hash);
         }
         drop(replaced);
         self.stored.fetch_add(1, Ordering::Relaxed);
         self.make_room();
-        Ok(())
+        Ok(entry)
     }
 
     pub(crate) fn forget_fill(&self, fill: &Arc<Fill>) {
@@ -365,6 +395,13 @@ impl Cache {
     /// match are not stored, and nobody joins them any more; by tag, those whose tags are not known yet are not joined
     /// until they are.
     pub fn purge(&self, scope: Scope<'_>, soft: bool) -> Receipt {
+        self.purging.fetch_add(1, Ordering::AcqRel);
+        let receipt = self.purge_now(scope, soft);
+        self.purging.fetch_sub(1, Ordering::AcqRel);
+        receipt
+    }
+
+    fn purge_now(&self, scope: Scope<'_>, soft: bool) -> Receipt {
         let mut receipt = Receipt {
             sequence: self.purges.fetch_add(1, Ordering::AcqRel) + 1,
             entries: 0,

@@ -6,8 +6,9 @@
 use crate::body::{Body, Chunks, Growing};
 use crate::core::Cache;
 use crate::entry::{Entry, EntryHead};
+use crate::parts::Parts;
 use bytes::Bytes;
-use samovar_policy::VaryValues;
+use samovar_policy::{VaryValues, of_the_whole};
 use samovar_reason::{Store, Upstream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -351,6 +352,11 @@ impl Sink {
         self.fill.doomed.load(Ordering::Acquire)
     }
 
+    /// Why it will not be stored, if that is known by now: its readers go on, and what they have read is dropped.
+    pub fn refused(&self) -> Option<Store> {
+        self.refused
+    }
+
     /// Takes a piece in. Beyond the largest size stored it is still handed to its readers, and kept no longer; so it is
     /// when the budget is spent on what is arriving, and nothing that is stored could make room.
     pub fn push(&mut self, piece: Bytes) {
@@ -401,19 +407,65 @@ impl Sink {
 
     /// The body is whole: it is stored, unless it grew too large, stayed too small, or a purge came.
     pub fn finish(self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
-        self.finish_as(min_bytes, now_ms, |chunks, _| Some(Body::Chunks(chunks)))
+        self.end(min_bytes, |sink, chunks| {
+            let entry =
+                sink.entry_of(sink.entry.head.clone(), Body::Chunks(chunks), now_ms, sink.entry.answered_ms);
+            sink.cache.commit(&sink.fill, &entry).map(|()| entry)
+        })
     }
 
-    /// All came that was to come, and `body` makes of it what is stored, and may change the head for that; `None` if it
-    /// is nothing of use.
-    pub fn finish_as(
+    /// The body is the answer to this `range`, good for no other.
+    pub fn finish_verbatim(self, range: Box<str>, now_ms: u64) -> Result<Arc<Entry>, Store> {
+        self.end(0, |sink, chunks| {
+            let body = Body::Verbatim { range, chunks };
+            let entry = sink.entry_of(sink.entry.head.clone(), body, now_ms, sink.entry.answered_ms);
+            sink.cache.commit(&sink.fill, &entry).map(|()| entry)
+        })
+    }
+
+    /// The body is a part of `total` bytes, beginning at `start`: it is stored together with what is here of the same
+    /// representation. `Err` if it reaches beyond the whole, too.
+    pub fn finish_part(self, total: u64, start: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
+        self.end(0, |sink, chunks| {
+            let mut own = sink.entry.head.clone();
+            // From here on it is a part among others.
+            of_the_whole(&mut own.headers);
+            sink.cache.commit_part(&sink.fill, total, &own, |here| {
+                let held = here.and_then(|entry| match &entry.body {
+                    Body::Parts(parts) => Some(parts),
+                    _ => None,
+                });
+                let parts = match held {
+                    Some(held) => held.with(start, chunks),
+                    None => Parts::new(total, start, chunks),
+                };
+                let body = Body::Parts(Arc::new(parts.ok_or(Store::Incomplete)?));
+                let (head, answered_ms) = match here {
+                    Some(here) => together(here, &own, sink.entry.answered_ms),
+                    None => (own.clone(), sink.entry.answered_ms),
+                };
+                Ok(sink.entry_of(head, body, now_ms, answered_ms))
+            })
+        })
+    }
+
+    fn entry_of(&self, head: EntryHead, body: Body, now_ms: u64, answered_ms: u64) -> Arc<Entry> {
+        let requests = self.entry.metered(now_ms, u64::MAX).max(1);
+        let charge = self.cache.budget().charge(0);
+        Arc::new(Entry::new(Arc::clone(&self.fill.key), head, body, charge, now_ms, requests, answered_ms))
+    }
+
+    fn end(
         mut self,
         min_bytes: u64,
-        now_ms: u64,
-        body: impl FnOnce(Arc<Chunks>, &mut EntryHead) -> Option<Body>,
+        store: impl FnOnce(&Sink, Arc<Chunks>) -> Result<Arc<Entry>, Store>,
     ) -> Result<Arc<Entry>, Store> {
         self.open = false;
-        let result = self.commit(min_bytes, now_ms, body);
+        let result = match self.refused {
+            Some(reason) => Err(reason),
+            None if self.growing.arrived_bytes() < min_bytes => Err(Store::TooSmall),
+            None => store(&self, Arc::new(self.growing.to_chunks(self.cache.budget()))),
+        };
         if result.is_err() {
             self.cache.forget_fill(&self.fill);
         }
@@ -422,40 +474,23 @@ impl Sink {
         result
     }
 
-    fn commit(
-        &mut self,
-        min_bytes: u64,
-        now_ms: u64,
-        body: impl FnOnce(Arc<Chunks>, &mut EntryHead) -> Option<Body>,
-    ) -> Result<Arc<Entry>, Store> {
-        if let Some(reason) = self.refused {
-            return Err(reason);
-        }
-        if self.growing.arrived_bytes() < min_bytes {
-            return Err(Store::TooSmall);
-        }
-        let budget = self.cache.budget();
-        let mut head = self.entry.head.clone();
-        let body = body(Arc::new(self.growing.to_chunks(budget)), &mut head).ok_or(Store::Incomplete)?;
-        let requests = self.entry.metered(now_ms, u64::MAX).max(1);
-        let entry = Arc::new(Entry::new(
-            Arc::clone(&self.fill.key),
-            head,
-            body,
-            budget.charge(0),
-            now_ms,
-            requests,
-            self.entry.answered_ms,
-        ));
-        self.cache.commit(&self.fill, &entry).map(|()| entry)
-    }
-
     /// The body failed: nothing is stored, readers are told.
     pub fn fail(mut self, failure: FillFailure) {
         self.open = false;
         self.cache.forget_fill(&self.fill);
         self.growing.end(Err(failure));
     }
+}
+
+/// The head of what is put together: the newer one's fields (RFC 9110 §15.3.7.3), the tags of both, and when it was said.
+fn together(here: &Entry, own: &EntryHead, answered_ms: u64) -> (EntryHead, u64) {
+    let mut head = if here.answered_ms > answered_ms { here.head.clone() } else { own.clone() };
+    for tag in own.tags.iter().chain(&here.head.tags) {
+        if !head.tags.contains(tag) {
+            head.tags.push(tag.clone());
+        }
+    }
+    (head, here.answered_ms.max(answered_ms))
 }
 
 impl Drop for Sink {

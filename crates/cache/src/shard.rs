@@ -1,6 +1,7 @@
 //! One shard: the slots of some keys, and their notes. Held under one short lock.
 
-use crate::entry::{Entry, State};
+use crate::body::Body;
+use crate::entry::{Entry, EntryHead, State};
 use crate::fill::Fill;
 use crate::notes::Notes;
 use samovar_policy::same_representation;
@@ -57,15 +58,25 @@ impl Shard {
     pub(crate) fn has_newer(&self, entry: &Arc<Entry>) -> bool {
         let Some(slot) = self.slots.get(&entry.key) else { return false };
         slot.variants.iter().any(|stored| {
-            // A part of the very same is no reason to do without the whole.
-            let part_of_it = stored.body.is_part()
-                && !entry.body.is_part()
-                && same_representation(&stored.head.headers, &entry.head.headers);
+            // Parts of the very same are no reason to do without the rest of it.
+            let part_of_it =
+                stored.body.is_part() && same_representation(&stored.head.headers, &entry.head.headers);
             stored.answered_ms > entry.answered_ms
                 && !part_of_it
                 && stored.state() != State::Dead
                 && (stored.head.vary == entry.head.vary || !same_names(stored, entry))
         })
+    }
+
+    /// The parts that are here of the representation that `head` is of, if they may be used.
+    pub(crate) fn part_like(&self, key: &str, head: &EntryHead, total: u64) -> Option<Arc<Entry>> {
+        let fits = |stored: &&Arc<Entry>| {
+            matches!(&stored.body, Body::Parts(parts) if parts.total_bytes() == total)
+                && stored.state() == State::Live
+                && stored.head.vary == head.vary
+                && same_representation(&stored.head.headers, &head.headers)
+        };
+        self.slots.get(key)?.variants.iter().find(fits).cloned()
     }
 
     /// Whether the whole is stored of what `entry` is a part of.

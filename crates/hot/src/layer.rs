@@ -91,6 +91,8 @@ pub struct Layer<S> {
     broken: bool,
     /// hyper has written and not flushed: nothing may come between its bytes.
     mid_write: bool,
+    /// Something was written that the stream may still hold: TLS keeps what the socket did not take.
+    unflushed: bool,
     /// The head of the answer in flight has begun to go out: interim answers come too late.
     head_begun: bool,
     _place: Place,
@@ -108,6 +110,7 @@ impl<S> Layer<S> {
             eof: false,
             broken: false,
             mid_write: false,
+            unflushed: false,
             head_begun: false,
         }
     }
@@ -219,12 +222,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
             return Poll::Ready(Ok(()));
         }
         let mut progress = false;
+        self.unflushed = true;
         let polled = self.out.poll_drain(&mut self.io, cx, &mut progress);
         self.note_write(polled.is_pending(), progress);
         if polled.is_ready() {
             self.out.give_back(&self.conn.0.hub.scratch_out);
         }
         polled
+    }
+
+    /// What the stream itself still holds.
+    fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.io).poll_flush(cx);
+        self.unflushed = flushed.is_pending();
+        self.note_write(self.unflushed, false);
+        flushed
     }
 
     fn note_write(&self, blocked: bool, progress: bool) {
@@ -399,7 +411,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
 
     fn poll_write_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_drain(cx))?;
-        ready!(Pin::new(&mut self.io).poll_flush(cx))?;
+        ready!(self.poll_flushed(cx))?;
         Pin::new(&mut self.io).poll_shutdown(cx)
     }
 }

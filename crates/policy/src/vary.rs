@@ -2,6 +2,7 @@
 //!
 //! Not here: which values mean the same (the rule's normalisers, handed in), where variants live (`cache`).
 
+use crate::surrogate::CAPABILITY_FIELD;
 use crate::syntax::{elements, trim_ows};
 use crate::types::VaryValues;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -24,12 +25,23 @@ pub enum VaryFields {
 /// them varies by something that no later request shows.
 const OF_THE_CLIENT: [HeaderName; 2] = [header::FORWARDED, HeaderName::from_static("x-forwarded-for")];
 
+/// Request fields that the origin sees from us and not from the client: they are the same in every request.
+const OF_OURS: [HeaderName; 6] = [
+    header::CONNECTION,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    CAPABILITY_FIELD,
+];
+
 /// The fields an answer names, whatever else it varies by: what stays of a `Vary` whose `*` an operator overrides.
 pub fn vary_named(headers: &HeaderMap) -> Vec<HeaderName> {
     let members = headers.get_all(header::VARY).iter().flat_map(|line| elements(line.as_bytes()));
     let named =
         members.filter(|member| *member != b"*").filter_map(|member| HeaderName::from_bytes(member).ok());
-    let mut names: Vec<_> = named.filter(|name| !OF_THE_CLIENT.contains(name)).collect();
+    let mut names: Vec<_> =
+        named.filter(|name| !OF_THE_CLIENT.contains(name) && !OF_OURS.contains(name)).collect();
     names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
     names.dedup();
     names

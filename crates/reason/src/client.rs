@@ -27,6 +27,7 @@ reasons! {
         BadExpect = "bad-expect", "the Expect field asks for something unknown", "";
         ConnectMethod = "connect-method", "CONNECT is not served here", "";
         Stopping = "stopping", "the server is stopping", "";
+        PlainHttp = "plain-http", "this port speaks TLS and the request came without", "ask for it with https://";
         TooManyConnections = "too-many-connections", "there are more connections than allowed", "raise `limits.connections_max`";
         BadEscape = "bad-escape", "the path holds a broken or forbidden percent escape", "";
         AboveRoot = "above-root", "the path climbs above the root", "";

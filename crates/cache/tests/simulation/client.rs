@@ -139,12 +139,15 @@ impl Client {
                 world.counters.known += u64::from(why == Lookup::KnownNotStorable);
                 let joined = ticket.join();
                 let wants = match (base, self.part) {
-                    (Some((entry, decision)), part) if decision.verdict == Verdict::Complete => match part {
-                        Some((from, to)) => Wants::Range(from, to, Some(entry)),
-                        None => Wants::Rest(entry),
-                    },
-                    (Some(base), Some(_)) if base.0.head.freshness.has_validator => Wants::Whole(Some(base)),
-                    (_, Some((from, to))) => Wants::Range(from, to, None),
+                    (Some((entry, decision)), None) if decision.verdict == Verdict::Complete => {
+                        Wants::Rest(entry)
+                    }
+                    (Some(base), Some(_))
+                        if base.1.verdict != Verdict::Complete && base.0.head.freshness.has_validator =>
+                    {
+                        Wants::Whole(Some(base))
+                    }
+                    (_, Some((from, to))) => Wants::Range(from, to),
                     (base, None) => Wants::Whole(base),
                 };
                 let fill = FillTask::new(world, ticket, key, kind, secret, Some(client), wants);

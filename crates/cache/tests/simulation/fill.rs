@@ -26,8 +26,8 @@ type Base = (Arc<Entry>, ReuseDecision);
 pub enum Wants {
     /// All of it; whether what is stored still holds, if there is something.
     Whole(Option<Base>),
-    /// A range, to go with the parts that are here.
-    Range(usize, usize, Option<Arc<Entry>>),
+    /// A range.
+    Range(usize, usize),
     /// What is missing of the parts that are here.
     Rest(Arc<Entry>),
 }
@@ -99,7 +99,9 @@ impl FillTask {
     /// What has arrived, while it is still worth storing.
     pub fn holds_bytes(&self, body_max_bytes: u64) -> u64 {
         match &self.state {
-            State::Takes(taking) if taking.sink.arrived_bytes() <= body_max_bytes => {
+            State::Takes(taking)
+                if taking.sink.refused().is_none() && taking.sink.arrived_bytes() <= body_max_bytes =>
+            {
                 taking.sink.arrived_bytes()
             }
             _ => 0,
@@ -217,7 +219,7 @@ impl FillTask {
                 let tag = base.as_ref().and_then(|(base, _)| world.truth[serial_of(base)].etag.clone());
                 world.answer(self, |asked| asked.holds = tag)
             }
-            Wants::Range(from, to, _) => {
+            Wants::Range(from, to) => {
                 world.counters.asked_part += 1;
                 world.answer(self, |asked| asked.range = Some((*from, *to)))
             }

@@ -44,7 +44,7 @@ const ROUND: u64 = 5_000;
 const ROUNDS: u64 = 20;
 
 /// Steps in all, unless told otherwise.
-const STEPS: u64 = 6_500_000;
+const STEPS: u64 = 7_500_000;
 
 /// What one run of all seeds is worth: each kind of event at least this often.
 const ENOUGH: u64 = 1_000;

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use samovar_cache::{Body, Entry, EntryHead, FillFailure, Parts, Sink};
 use samovar_policy::{
     Part, PartUse, RequestFacts, ReuseDecision, Verdict, Wanted, combined_fields, if_range, missing,
-    of_the_whole, part_use, range_field, same_representation, wanted,
+    part_use, range_field, same_representation, wanted,
 };
 use samovar_reason::{Lookup, Store, Upstream};
 use std::sync::Arc;
@@ -49,8 +49,8 @@ pub fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecision) -> 
 pub enum End {
     /// It is the whole.
     Whole,
-    /// It is this part, put together with what is here of the same representation.
-    Part(Part, Option<(Arc<Entry>, Arc<Parts>)>),
+    /// It is this part, to be put together with what is here of the same representation.
+    Part(Part),
     /// It is stored for the range that was asked.
     Verbatim(Box<str>),
     /// With what is here it is the whole.
@@ -76,14 +76,7 @@ impl End {
             _ => None,
         };
         match (part_use(headers, announced), wants) {
-            (PartUse::Cut(part), Wants::Range(_, _, held)) => {
-                let held = held.as_ref().and_then(|entry| {
-                    let parts = of_the_same(entry, part, headers)?;
-                    Some((Arc::clone(entry), parts))
-                });
-                world.counters.put_together += u64::from(held.is_some());
-                End::Part(part, held)
-            }
+            (PartUse::Cut(part), Wants::Range(..)) => End::Part(part),
             (PartUse::Cut(part), Wants::Rest(entry)) => match of_the_same(entry, part, headers) {
                 Some(held) => {
                     *headers = combined_fields(&entry.head.headers, headers);
@@ -93,7 +86,7 @@ impl End {
                 }
                 None => world.fail("the rest of something else was not asked again"),
             },
-            (PartUse::Verbatim, Wants::Range(from, to, _)) => {
+            (PartUse::Verbatim, Wants::Range(from, to)) => {
                 world.counters.verbatim += 1;
                 End::Verbatim(range_value(*from, *to).to_str().unwrap().into())
             }
@@ -104,7 +97,6 @@ impl End {
     /// The head of what is stored: with the tags of all that is in it.
     pub fn complete(&self, head: &mut EntryHead) {
         let held = match self {
-            End::Part(_, Some((held, _))) => held,
             End::Rest(_, _, held) => {
                 head.status = StatusCode::OK;
                 held
@@ -125,7 +117,7 @@ impl End {
     /// How long the body is to be, with what is here before it, if that is known.
     pub fn until(&self, announced: Option<u64>) -> Option<u64> {
         match self {
-            End::Part(part, _) => Some(part.end - part.start),
+            End::Part(part) => Some(part.end - part.start),
             End::Rest(_, gap, _) => Some(gap.end),
             End::Whole | End::Verbatim(_) => announced,
         }
@@ -138,7 +130,7 @@ impl End {
                 world.counters.rest_of_other_length += 1;
                 world.cache.doubt(&entry);
             }
-            End::Part(..) => world.counters.part_of_other_length += 1,
+            End::Part(_) => world.counters.part_of_other_length += 1,
             End::Whole | End::Verbatim(_) => world.fail("a body of another length than it said"),
         }
         sink.fail(FillFailure { reason: Upstream::ShortBody, detail: "simulated".into() });
@@ -155,18 +147,16 @@ impl End {
                 world.counters.completed += u64::from(result.is_ok());
                 return result;
             }
-            End::Verbatim(range) => {
-                sink.finish_as(0, now_ms, |chunks, _| Some(Body::Verbatim { range, chunks }))
-            }
-            End::Part(part, held) => sink.finish_as(0, now_ms, |chunks, head| {
-                of_the_whole(&mut head.headers);
-                let parts = match held {
-                    Some((_, held)) => held.with(part.start, chunks),
-                    None => Parts::new(part.total, part.start, chunks),
-                };
-                Some(Body::Parts(Arc::new(parts?)))
-            }),
+            End::Verbatim(range) => sink.finish_verbatim(range, now_ms),
+            End::Part(part) => sink.finish_part(part.total, part.start, now_ms),
         };
+        if let Ok(entry) = &result
+            && let Body::Parts(parts) = &entry.body
+        {
+            let own = world.truth[serial_of(entry)].len as u64;
+            world.counters.put_together +=
+                u64::from(parts.held().iter().map(|(a, b)| b - a).sum::<u64>() > own);
+        }
         world.counters.part_stored += u64::from(result.is_ok());
         result
     }

@@ -106,7 +106,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Write for Layer<S> {
         this.mid_write = false;
         this.take_interim();
         ready!(this.poll_drain(cx))?;
-        ready!(Pin::new(&mut this.io).poll_flush(cx))?;
+        ready!(this.poll_flushed(cx))?;
         if matches!(this.state, State::Answering) && this.conn.0.body_dropped.get() {
             this.answered(cx);
         }

@@ -11,7 +11,6 @@ use crate::out::{COPY_MAX_BYTES, HIGH_WATER_BYTES, Out};
 use crate::prepared::Prepared;
 use samovar_reason::{Hot, Reject};
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -90,16 +89,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.out.is_empty() {
+        if self.out.is_empty() && !self.unflushed {
             return Poll::Ready(Ok(()));
         }
-        let drained = self.poll_drain(cx);
-        if drained.is_pending() {
-            // Not the client's silence but its slowness: only the limit on sending counts.
-            self.wait_for(Wait::Nothing, false);
+        let sent = self.poll_drain(cx)?.is_ready() && self.poll_flushed(cx)?.is_ready();
+        if sent {
+            return Poll::Ready(Ok(()));
         }
-        ready!(drained)?;
-        Pin::new(&mut self.io).poll_flush(cx)
+        // Not the client's silence but its slowness: only the limit on sending counts.
+        self.wait_for(Wait::Nothing, false);
+        Poll::Pending
     }
 
     /// What the sweep found, if it still holds.
@@ -190,6 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
         let mut progress = false;
         let bytes = put_answer(&mut self.out, &mut self.io, cx, prepared, now_ns, &mut progress)?;
         if progress {
+            self.unflushed = true;
             self.conn.0.write_went_on();
         }
         let len_bytes = parsed.len_bytes;

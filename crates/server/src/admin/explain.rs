@@ -27,7 +27,8 @@ const HISTORY: usize = 5;
 /// # Errors
 /// In words.
 pub async fn explain(app: &Arc<Shared>, ask: &ExplainAsk) -> Result<Value, String> {
-    let headers = fields(&ask.headers)?;
+    let mut headers = fields(&ask.headers)?;
+    samovar_policy::drop_named_by_connection(&mut headers);
     let method = match &ask.method {
         None => Method::GET,
         Some(text) => Method::from_bytes(text.as_bytes()).map_err(|_| format!("{text:?} is no method"))?,
@@ -110,6 +111,8 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
             let alone = route.relevant_cookies || headers.contains_key(AUTHORIZATION);
             let (found, why, flying) =
                 pipeline::with_ask(&snapshot, &route, &request, &wishes, now, alone, |a| app.cache.peek(a));
+            // Whoever is alone waits for nobody.
+            let flying = flying && !alone;
             let age = found.as_ref().map(|f| f.1.age_ms as i64);
             let ttl = found.as_ref().map(|f| f.1.ttl_ms);
             let said = match manner {
@@ -208,7 +211,8 @@ fn route<'s>(
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Routed<'s>, (Why, String)> {
-    let own = parsed.host.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(80);
+    let own = parsed.host.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    let own = own.unwrap_or(if parsed.scheme == "https" { 443 } else { 80 });
     let on_port = |listener_port| {
         let parts = RequestParts {
             method,
@@ -285,11 +289,13 @@ async fn live(
     *request.headers_mut() = headers;
     let (done, over) = oneshot::channel();
     let id = app.next_id();
-    let port = parsed.host.rsplit_once(':').and_then(|(_, p)| p.parse().ok()).unwrap_or(80);
+    let tls = parsed.scheme == "https";
+    let port = parsed.host.rsplit_once(':').and_then(|(_, p)| p.parse().ok());
+    let port = port.unwrap_or(if tls { 443 } else { 80 });
     let doors = app.doors.get().ok_or("the server is starting")?;
     let turn = TURN.fetch_add(1, Ordering::Relaxed) % doors.len().max(1);
     let door = doors.get(turn).ok_or("the server has no cores")?;
-    door.send(Job { request, port, id, done }).map_err(|_| "the server is stopping")?;
+    door.send(Job { request, port, tls, id, done }).map_err(|_| "the server is stopping")?;
     match tokio::time::timeout(LIVE_MAX, over).await {
         Err(_) => return Err(format!("no answer within {} s", LIVE_MAX.as_secs())),
         Ok(Err(_)) => return Err("the server is stopping".into()),

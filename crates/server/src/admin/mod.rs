@@ -43,6 +43,10 @@ pub fn bind(address: &Listen) -> Result<Bound, String> {
         )
     };
     match address {
+        Listen::Tls(_) => Err(format!(
+            "admin: {address}: the admin interface has no TLS of its own\n\
+             hint: listen on a loopback address and reach it by `ssh -L 9900:127.0.0.1:9900 HOST`"
+        )),
         Listen::Tcp(a) => {
             if !a.ip().is_loopback() && token.is_none() {
                 return Err(format!(

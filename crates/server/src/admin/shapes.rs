@@ -126,7 +126,7 @@ pub struct PurgeReceipt {
     pub entries: u64,
     /// Their weight, bytes.
     pub bytes: u64,
-    /// Fetches under way whose answers will not be stored.
+    /// Fetches under way whose answers will not be stored; by tag, if they turn out to have it.
     pub fills: u64,
     /// What was meant, as it was understood.
     pub scope: String,

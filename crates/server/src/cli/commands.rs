@@ -16,7 +16,11 @@ type Outcome = Result<ExitCode, Failed>;
 /// `samovar check`.
 pub fn check(path: &Path, as_json: bool) -> Outcome {
     let (report, ok) = match config::load(path) {
-        Ok(loaded) => (loaded.warnings(), true),
+        Ok(loaded) => {
+            // The files that certificates name are read, as they would be by the server.
+            crate::front::acceptor(&loaded.settings.certificates)?;
+            (loaded.warnings(), true)
+        }
         Err(report) => (report, false),
     };
     if as_json {
@@ -229,11 +233,12 @@ pub fn purge(server: &Server, what: &Value) -> Outcome {
         return show::json(&value);
     }
     show::out(&format!(
-        "purged {}: {} answers ({}), {} fetches under way will not be stored; receipt {}",
+        "purged {}: {} answers ({}), {} fetches under way will not be stored{}; receipt {}",
         word(&value, "scope"),
         number(&value, "entries"),
         bytes(number(&value, "bytes")),
         number(&value, "fills"),
+        if what.get("tag").is_some_and(Value::is_string) { " if they turn out to have it" } else { "" },
         number(&value, "sequence"),
     ))
 }

@@ -71,7 +71,7 @@ impl Format {
             Format::Any => "a text",
             Format::Name => "a name like \"maps\"",
             Format::RuleId => "a name like \"thumbnails\"",
-            Format::Listen => "an address like \"127.0.0.1:8080\", \"[::]:80\" or \"unix:/path\"",
+            Format::Listen => "an address like \"127.0.0.1:8080\", \"https://[::]:443\" or \"unix:/path\"",
             Format::Address => "\"unix:/path\" or \"host:port\"",
             Format::AddressOrName => "\"unix:/path\", \"host:port\" or the name of an upstream",
             Format::OriginUrl => "a URL like \"http://127.0.0.1:3000\" or \"unix:/path\"",

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 pub enum Listen {
     /// An address and a port; port 0 picks a free one.
     Tcp(SocketAddr),
+    /// The same, under TLS.
+    Tls(SocketAddr),
     /// A unix socket.
     Unix(PathBuf),
 }
@@ -19,31 +21,50 @@ impl std::fmt::Display for Listen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Listen::Tcp(a) => write!(f, "{a}"),
+            Listen::Tls(a) => write!(f, "https://{a}"),
             Listen::Unix(p) => write!(f, "unix:{}", p.display()),
         }
     }
 }
 
-/// Reads `127.0.0.1:8080`, `[::]:80` or `unix:/path`. The error says what is wrong and what to write.
+/// Reads `127.0.0.1:8080`, `[::]:80`, `https://[::]:443` or `unix:/path`. The error says what is wrong and what to write.
 pub fn parse_listen(text: &str) -> Result<Listen, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return unix_path(path).map(Listen::Unix);
     }
+    if let Some(rest) = text.strip_prefix("https://") {
+        return tcp(rest, "https://").map(Listen::Tls);
+    }
+    match text.strip_prefix("http://") {
+        Some(rest) => tcp(rest, "http://").map(Listen::Tcp),
+        None => tcp(text, "").map(Listen::Tcp),
+    }
+}
+
+fn tcp(text: &str, scheme: &str) -> Result<SocketAddr, String> {
+    let text = text.strip_suffix('/').filter(|_| !scheme.is_empty()).unwrap_or(text);
     if let Ok(address) = text.parse::<SocketAddr>() {
-        return Ok(Listen::Tcp(address));
+        return Ok(address);
     }
     let port = text.strip_prefix(':').unwrap_or(text);
     if port.parse::<u16>().is_ok() {
-        return Err(format!("the address is missing; write \"127.0.0.1:{port}\" or \"0.0.0.0:{port}\""));
+        return Err(format!(
+            "the address is missing; write \"{scheme}127.0.0.1:{port}\" or \"{scheme}0.0.0.0:{port}\""
+        ));
     }
     if let Some(port) = text.strip_prefix("localhost:") {
-        return Err(format!("a number is wanted, not a name; write \"127.0.0.1:{port}\""));
+        return Err(format!("a number is wanted, not a name; write \"{scheme}127.0.0.1:{port}\""));
     }
     if text.parse::<IpAddr>().is_ok() {
-        let shown = if text.contains(':') { format!("[{text}]:8080") } else { format!("{text}:8080") };
+        let shown = if text.contains(':') {
+            format!("{scheme}[{text}]:8080")
+        } else {
+            format!("{scheme}{text}:8080")
+        };
         return Err(format!("the port is missing; write \"{shown}\""));
     }
-    Err("write an address and a port, \"127.0.0.1:8080\" or \"[::]:80\", or \"unix:/path\"".to_owned())
+    Err("write an address and a port, \"127.0.0.1:8080\" or \"https://[::]:443\", or \"unix:/path\""
+        .to_owned())
 }
 
 /// Reads `unix:/path`, `host:port` or `[::1]:port`.
@@ -232,6 +253,12 @@ mod tests {
     #[test]
     fn listeners() {
         assert_eq!(parse_listen("127.0.0.1:0"), Ok(Listen::Tcp(([127, 0, 0, 1], 0).into())));
+        assert_eq!(parse_listen("http://127.0.0.1:1/"), Ok(Listen::Tcp(([127, 0, 0, 1], 1).into())));
+        assert_eq!(parse_listen("https://127.0.0.1:443"), Ok(Listen::Tls(([127, 0, 0, 1], 443).into())));
+        assert_eq!(Listen::Tls(([127, 0, 0, 1], 443).into()).to_string(), "https://127.0.0.1:443");
+        let mend = parse_listen("https://:443").unwrap_err();
+        assert!(mend.contains("https://0.0.0.0:443"), "{mend}");
+        assert!(parse_listen("https://h.example:443").is_err() && parse_listen("https://").is_err());
         assert!(matches!(parse_listen("[::]:80"), Ok(Listen::Tcp(a)) if a.is_ipv6() && a.port() == 80));
         assert_eq!(parse_listen("unix:/run/s.sock"), Ok(Listen::Unix("/run/s.sock".into())));
         let hints = [

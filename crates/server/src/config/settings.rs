@@ -25,6 +25,8 @@ pub struct Settings {
     pub hot: HotWish,
     /// The sites with their rules.
     pub sites: Sites,
+    /// What `https://` listeners show.
+    pub certificates: Vec<Certificate>,
     /// What requests go to; `TargetId` is an index into it.
     pub targets: Vec<TargetSettings>,
     /// Files whose change ends what rules stored, beyond the served files themselves.
@@ -32,6 +34,21 @@ pub struct Settings {
     /// Names of sites whose `cache` is false; their rules say never.
     pub uncached_sites: Vec<String>,
     pub(super) for_files: HashMap<String, Vec<Arc<Rule>>>,
+}
+
+/// A site's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The site's name, for messages.
+    pub site: String,
+    /// Its hosts, `*.` kept.
+    pub hosts: Vec<String>,
+    /// It takes hosts that no site names.
+    pub default: bool,
+    /// The certificate's file.
+    pub chain: PathBuf,
+    /// The key's file; may be the same.
+    pub key: PathBuf,
 }
 
 /// What a request goes to.

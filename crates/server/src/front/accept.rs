@@ -15,6 +15,8 @@ pub struct Listener {
     pub id: u32,
     /// The port; 0 for a unix socket.
     pub port: u16,
+    /// Whether it speaks TLS.
+    pub tls: bool,
     /// As people read it: `http://127.0.0.1:8080`.
     pub text: String,
     /// The unix socket's path, to remove at the end.
@@ -35,12 +37,13 @@ impl Listener {
 /// In words, with what to do.
 pub fn bind(wanted: &Listen, id: u32, cores: usize) -> Result<Listener, String> {
     match wanted {
-        Listen::Tcp(address) => bind_tcp(*address, id, cores),
+        Listen::Tcp(address) => bind_tcp(*address, false, id, cores),
+        Listen::Tls(address) => bind_tcp(*address, true, id, cores),
         Listen::Unix(path) => bind_unix(path, id, cores),
     }
 }
 
-fn bind_tcp(wanted: SocketAddr, id: u32, cores: usize) -> Result<Listener, String> {
+fn bind_tcp(wanted: SocketAddr, tls: bool, id: u32, cores: usize) -> Result<Listener, String> {
     let explain = |e: std::io::Error| {
         let hint = match e.kind() {
             std::io::ErrorKind::AddrInUse => {
@@ -64,7 +67,8 @@ fn bind_tcp(wanted: SocketAddr, id: u32, cores: usize) -> Result<Listener, Strin
         socket.listen(BACKLOG).map_err(explain)?;
         sockets.push(socket);
     }
-    Ok(Listener { id, port: address.port(), text: format!("http://{address}"), path: None, sockets })
+    let scheme = if tls { "https" } else { "http" };
+    Ok(Listener { id, port: address.port(), tls, text: format!("{scheme}://{address}"), path: None, sockets })
 }
 
 fn tcp_socket(address: SocketAddr, share: bool) -> std::io::Result<Socket> {
@@ -100,6 +104,7 @@ fn bind_unix(path: &Path, id: u32, cores: usize) -> Result<Listener, String> {
     Ok(Listener {
         id,
         port: 0,
+        tls: false,
         text: format!("unix:{}", path.display()),
         path: Some(path.to_path_buf()),
         sockets,

@@ -7,9 +7,11 @@ mod accept;
 mod banner;
 mod side;
 mod signals;
+mod tls;
 mod worker;
 
 pub use accept::{Listener, bind, raise_file_limit};
 pub use banner::banner;
 pub use signals::{Signals, Wish};
+pub use tls::acceptor;
 pub use worker::start;

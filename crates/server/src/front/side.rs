@@ -135,10 +135,11 @@ pub fn connection(
     local: Option<std::net::SocketAddr>,
     listener: u32,
     port: u16,
+    tls: bool,
 ) -> Rc<Connection> {
     let text: Rc<str> = match peer {
         Some(peer) => peer.ip().to_canonical().to_string().into(),
         None => "unix:".into(),
     };
-    Rc::new(Connection { peer, local, listener, port, text })
+    Rc::new(Connection { peer, local, listener, port, tls, text })
 }

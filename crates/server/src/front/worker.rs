@@ -2,10 +2,12 @@
 
 use super::accept::Listener;
 use super::side::{Side, connection, hot_listener, limits};
+use super::tls;
 use crate::pipeline::{self, Connection};
 use crate::state::{Core, Job, Shared};
 use http_body_util::BodyExt;
-use samovar_hot::{Accepted, Hub, MapBounds};
+use samovar_hot::{Accepted, Hub, Layer, MapBounds};
+use samovar_reason::{Explain, Reject};
 use socket2::Socket;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::spawn_local;
@@ -53,7 +55,9 @@ pub fn start(shared: &Arc<Shared>, listeners: &mut [Listener], cores: usize) -> 
         doors.push(door);
         let mine: Vec<Mine> = listeners
             .iter_mut()
-            .filter_map(|l| Some(Mine { id: l.id, port: l.port, unix: l.path.is_some(), socket: l.take()? }))
+            .filter_map(|l| {
+                Some(Mine { id: l.id, port: l.port, tls: l.tls, unix: l.path.is_some(), socket: l.take()? })
+            })
             .collect();
         let (shared, stopping, connections) =
             (Arc::clone(shared), stopping.clone(), Arc::clone(&connections));
@@ -70,6 +74,7 @@ pub fn start(shared: &Arc<Shared>, listeners: &mut [Listener], cores: usize) -> 
 struct Mine {
     id: u32,
     port: u16,
+    tls: bool,
     unix: bool,
     socket: Socket,
 }
@@ -109,6 +114,7 @@ async fn core(
             hub: Rc::clone(&hub),
             id: mine.id,
             port: mine.port,
+            tls: mine.tls,
             connections: Arc::clone(&connections),
         };
         spawn_local(listen(door, mine, stopping.clone()));
@@ -156,7 +162,7 @@ async fn live_jobs(core: Rc<Core>, mut jobs: UnboundedReceiver<Job>) {
         let core = Rc::clone(&core);
         spawn_local(async move {
             let peer = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-            let conn = connection(peer, None, u32::MAX, job.port);
+            let conn = connection(peer, None, u32::MAX, job.port, job.tls);
             let (arrived, done) = pipeline::arrive_by_door(&core, &conn, job);
             let response = pipeline::answer(arrived).await;
             let status = response.status().as_u16();
@@ -178,6 +184,7 @@ struct Door {
     hub: Rc<Hub>,
     id: u32,
     port: u16,
+    tls: bool,
     connections: Arc<AtomicUsize>,
 }
 
@@ -212,7 +219,10 @@ async fn accept_tcp(door: &Door, listener: TcpListener) {
                 // Answers leave whole; waiting for more to send would only delay them.
                 let _ = stream.set_nodelay(true);
                 let local = stream.local_addr().ok();
-                connect(door, stream, Some(peer), local);
+                match door.tls {
+                    true => connect_tls(door, stream, peer, local),
+                    false => connect(door, stream, Some(peer), local),
+                }
             }
             Err(error) => rest(&error).await,
         }
@@ -237,44 +247,95 @@ async fn rest(error: &std::io::Error) {
 }
 
 /// One connection more than allowed: told so, and closed.
-async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
-    let why = samovar_reason::Explain::code(samovar_reason::Reject::TooManyConnections);
+async fn turn_away<S: AsyncWrite + Unpin>(stream: S) {
+    tell(stream, "503 Service Unavailable\r\nretry-after: 1", Reject::TooManyConnections).await;
+}
+
+/// An answer to a connection that has not begun.
+async fn tell<S: AsyncWrite + Unpin>(mut stream: S, status: &str, why: Reject) {
+    let (code, text) = (why.code(), why.text());
     let answer = format!(
-        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-type: text/plain\r\n\
-         content-length: {}\r\ncache-status: Samovar; detail={why}\r\n\r\n{why}\n",
-        why.len() + 1
+        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
+         cache-status: Samovar; detail={code}\r\n\r\n{code}: {text}\n",
+        code.len() + 2 + text.len() + 1
     );
     // A client that does not even take this is dropped.
     let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(answer.as_bytes())).await;
+}
+
+/// The stream, if there is a place for it among the connections; else the client is told so.
+fn take_place<S: AsyncWrite + Unpin + 'static>(door: &Door, stream: S) -> Option<S> {
+    let most = door.core.shared.snapshot().settings.limits.connections_max;
+    if door.connections.fetch_add(1, Ordering::Relaxed) < most {
+        return Some(stream);
+    }
+    door.connections.fetch_sub(1, Ordering::Relaxed);
+    door.core.counters.rejected.add(1);
+    spawn_local(turn_away(stream));
+    None
 }
 
 fn connect<S>(door: &Door, stream: S, peer: Option<SocketAddr>, local: Option<SocketAddr>)
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
-    let settings = &door.core.shared.snapshot().settings;
-    if door.connections.fetch_add(1, Ordering::Relaxed) >= settings.limits.connections_max {
+    let Some(stream) = take_place(door, stream) else { return };
+    let door = door.clone();
+    let conn = met(&door, peer, local);
+    let layer = door.hub.accept(stream, Accepted { listener: conn.listener, peer });
+    spawn_local(async move {
+        converse(&door, layer, &conn).await;
         door.connections.fetch_sub(1, Ordering::Relaxed);
-        door.core.counters.rejected.add(1);
-        spawn_local(turn_away(stream));
-        return;
-    }
-    let trusted = settings.server.trusted_proxies.trusts(peer.map(|p| p.ip().to_canonical()));
-    let listener = hot_listener(door.id, trusted);
-    let layer = door.hub.accept(stream, Accepted { listener, peer });
-    let conn = connection(peer, local, listener, door.port);
+    });
+}
+
+/// The same, after a handshake that must come to an end as a head must.
+fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<SocketAddr>) {
+    // Whoever is one too many is not worth a handshake.
+    let Some(stream) = take_place(door, stream) else { return };
     let door = door.clone();
     spawn_local(async move {
-        door.core.counters.accepted.add(1);
-        let http = samovar_hot::engine(&door.hub);
-        let core = &door.core;
-        let conn: &Rc<Connection> = &conn;
-        let _end = samovar_hot::serve(layer, &http, |request, handle| {
-            let arrived = pipeline::arrive(core, conn, request, handle);
-            async move { Ok::<_, Infallible>(pipeline::answer(arrived).await) }
-        })
-        .await;
+        let snapshot = door.core.shared.snapshot();
+        let patience = snapshot.settings.limits.head_timeout;
+        let config = snapshot.tls.clone();
+        drop(snapshot);
+        if let Some(config) = config {
+            match tokio::time::timeout(patience, tls::accept(config, stream)).await {
+                Ok(Ok(stream)) => {
+                    let conn = met(&door, Some(peer), local);
+                    let accepted = Accepted { listener: conn.listener, peer: Some(peer) };
+                    converse(&door, door.hub.accept(stream, accepted), &conn).await;
+                }
+                Ok(Err(tls::Failed::PlainHttp(stream))) => {
+                    door.core.counters.rejected.add(1);
+                    tell(stream, "400 Bad Request", Reject::PlainHttp).await;
+                }
+                Ok(Err(tls::Failed::Handshake)) | Err(_) => door.core.counters.rejected.add(1),
+            }
+        }
         door.connections.fetch_sub(1, Ordering::Relaxed);
-        door.core.counters.closed.add(1);
     });
+}
+
+/// A connection as the pipeline sees it.
+fn met(door: &Door, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<Connection> {
+    let snapshot = door.core.shared.snapshot();
+    let trusted = snapshot.settings.server.trusted_proxies.trusts(peer.map(|p| p.ip().to_canonical()));
+    connection(peer, local, hot_listener(door.id, trusted), door.port, door.tls)
+}
+
+/// All requests of a connection.
+async fn converse<S>(door: &Door, layer: Layer<S>, conn: &Rc<Connection>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+{
+    door.core.counters.accepted.add(1);
+    let http = samovar_hot::engine(&door.hub);
+    let core = &door.core;
+    let _end = samovar_hot::serve(layer, &http, |request, handle| {
+        let arrived = pipeline::arrive(core, conn, request, handle);
+        async move { Ok::<_, Infallible>(pipeline::answer(arrived).await) }
+    })
+    .await;
+    door.core.counters.closed.add(1);
 }

@@ -106,7 +106,12 @@ fn believe(
     version: &'static str,
     trusts: impl Fn(Option<IpAddr>) -> bool,
 ) -> Client {
-    let mut client = Client { remote: conn.peer, local: conn.local, scheme: "http", version };
+    let mut client = Client {
+        remote: conn.peer,
+        local: conn.local,
+        scheme: if conn.tls { "https" } else { "http" },
+        version,
+    };
     // Rebuilt here for the origin; from a proxy, too, they would be inputs that no key knows of.
     for name in ["forwarded", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server", "x-real-ip"] {
         headers.remove(name);
@@ -168,7 +173,14 @@ mod tests {
     use http::{HeaderMap, HeaderValue};
 
     fn conn(peer: &str) -> Connection {
-        Connection { peer: Some(peer.parse().unwrap()), local: None, listener: 0, port: 80, text: "".into() }
+        Connection {
+            peer: Some(peer.parse().unwrap()),
+            local: None,
+            listener: 0,
+            port: 80,
+            tls: false,
+            text: "".into(),
+        }
     }
 
     fn forwarded(list: &'static str) -> HeaderMap {

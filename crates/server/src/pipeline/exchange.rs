@@ -25,6 +25,8 @@ pub struct Connection {
     pub listener: u32,
     /// The port of that listener; 0 for a unix socket.
     pub port: u16,
+    /// Whether it came in under TLS.
+    pub tls: bool,
     /// The peer in text, for logs.
     pub text: Rc<str>,
 }

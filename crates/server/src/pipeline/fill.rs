@@ -347,6 +347,12 @@ pub(super) async fn on_head(
     };
     if let Err(reason) = came {
         job.note_late(reason);
+        if let (Some((base, _)), Store::TooLarge | Store::TooSmall | Store::BudgetTooSmall) =
+            (&job.base, reason)
+        {
+            // It came whole, and is the answer now, though it cannot be kept.
+            job.shared.cache.drop_entry(base);
+        }
     }
 }
 

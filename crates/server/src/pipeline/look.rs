@@ -33,8 +33,8 @@ enum Next {
     Join(Joined),
     /// Fetch, with the entry that may be confirmed.
     Fetch(Ticket, Lookup, Option<(Arc<Entry>, ReuseDecision)>),
-    /// Fetch a range, with the parts that are here.
-    Part(Ticket, Lookup, Option<Arc<Entry>>),
+    /// Fetch a range.
+    Part(Ticket, Lookup),
     /// Ask the origin past the cache.
     Pass(Lookup),
 }
@@ -111,13 +111,12 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
 /// What a request for a range fetches: the whole where it only needs to be confirmed, else the range.
 fn for_range(ticket: Ticket, reason: Lookup, base: Option<(Arc<Entry>, ReuseDecision)>) -> Next {
     match base {
-        Some((entry, decision)) if decision.verdict == Verdict::Complete => {
-            Next::Part(ticket, reason, Some(entry))
-        }
-        Some((entry, decision)) if entry.head.freshness.has_validator => {
+        Some((entry, decision))
+            if decision.verdict != Verdict::Complete && entry.head.freshness.has_validator =>
+        {
             Next::Fetch(ticket, reason, Some((entry, decision)))
         }
-        _ => Next::Part(ticket, reason, None),
+        _ => Next::Part(ticket, reason),
     }
 }
 
@@ -213,8 +212,8 @@ impl Looked {
                 Next::Fetch(ticket, reason, base) => {
                     return Box::pin(fill::fetch(x, route, ticket, reason, base)).await;
                 }
-                Next::Part(ticket, reason, held) => {
-                    return Box::pin(part::fetch(x, route, ticket, reason, held)).await;
+                Next::Part(ticket, reason) => {
+                    return Box::pin(part::fetch(x, route, ticket, reason)).await;
                 }
                 Next::Join(joined) => {
                     let decided = tokio::time::timeout(JOIN_MAX, joined.decided()).await;

@@ -42,7 +42,8 @@ pub(super) fn wanted_of(headers: &HeaderMap) -> Option<String> {
     let range = headers.get(header::RANGE)?;
     let mut wanted = String::from_utf8_lossy(range.as_bytes()).into_owned();
     if let Some(version) = headers.get(header::IF_RANGE) {
-        wanted.push_str(" if ");
+        // No field's value holds one.
+        wanted.push('\n');
         wanted.push_str(&String::from_utf8_lossy(version.as_bytes()));
     }
     Some(wanted)
@@ -130,33 +131,30 @@ fn content_range(start: u64, end: u64, total: u64) -> Option<HeaderValue> {
 }
 
 /// Fetches a range for a request, and keeps what comes.
-pub(super) async fn fetch(
-    mut x: Box<Exchange>,
-    route: Route,
-    ticket: Ticket,
-    why: Lookup,
-    held: Option<Arc<Entry>>,
-) -> Ready {
+pub(super) async fn fetch(mut x: Box<Exchange>, route: Route, ticket: Ticket, why: Lookup) -> Ready {
     let joined = ticket.join();
     let (tell, told) = oneshot::channel();
     let mut job = fill::job(&x, &route, None);
     job.question = Question::of(&x, &route).settled();
     let (sender, interims) = interim::channel(&x);
     job.question.interim = sender;
-    tokio::task::spawn_local(run(job, ticket, tell, held));
+    tokio::task::spawn_local(run(job, ticket, tell));
     match interim::passing(&mut x, interims, told).await {
         Ok(told) => fill::ready(x, route, joined, told, why, None).await,
         Err(_) => fill::stopping(x, route),
     }
 }
 
-async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, held: Option<Arc<Entry>>) {
+async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
     let requested = clock::now();
     let result = attempt::attempt(job.question.clone(), None, None).await;
     let times = Times { requested, answered: clock::now() };
     match result {
         Ok(got) if got.answer.status == StatusCode::PARTIAL_CONTENT => {
-            keep(job, ticket, tell, got, times, held).await;
+            keep(job, ticket, tell, got, times).await;
+        }
+        Ok(got) if got.answer.status == StatusCode::NOT_MODIFIED => {
+            fill::on_failure(&job, ticket, tell, Box::new(attempt::Problem::unasked_304()));
         }
         Ok(got) if got.answer.status == StatusCode::RANGE_NOT_SATISFIABLE => {
             // Says nothing of the whole, so nothing is remembered of the key.
@@ -170,14 +168,7 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, held: Option
 }
 
 /// A 206 came to a request for a range.
-async fn keep(
-    job: Job,
-    ticket: Ticket,
-    tell: oneshot::Sender<Told>,
-    mut got: Got,
-    times: Times,
-    held: Option<Arc<Entry>>,
-) {
+async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Got, times: Times) {
     let mut announced = attempt::announced(&got.answer.body);
     let kind = samovar_policy::part_use(&got.answer.headers, announced);
     if let PartUse::Cut(part) = kind {
@@ -203,29 +194,16 @@ async fn keep(
     let mut head = fill::entry_head(&job, &mut got, freshness, Store::PartStored, times);
     head.status = StatusCode::PARTIAL_CONTENT;
     let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
-    let held = held.and_then(|entry| {
-        let parts = of_the_same(&entry, &got.answer.headers, kind)?;
-        with_tags_of(&mut head, &entry);
-        Some(parts)
-    });
     let range = job.question.headers.get(header::RANGE).and_then(|value| value.to_str().ok());
     let range: Box<str> = range.unwrap_or_default().into();
     let max_bytes = wishes_for(&job.question.snapshot, &job.question.route, got.ours).max_bytes;
     let mut sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
     fill::tell_shared(tell, facts, own_fields, &sink, Store::PartStored).await;
     let came = match fill::take_in(&job, &mut sink, got.answer.body, announced).await {
-        Ok(()) => sink.finish_as(0, clock::now().mono_ms, |chunks, head| match kind {
-            PartUse::Verbatim => Some(Body::Verbatim { range, chunks }),
-            PartUse::Cut(part) => {
-                // From here on it is a part among others.
-                samovar_policy::of_the_whole(&mut head.headers);
-                let parts = match held {
-                    Some(held) => held.with(part.start, chunks),
-                    None => Parts::new(part.total, part.start, chunks),
-                };
-                Some(Body::Parts(Arc::new(parts?)))
-            }
-        }),
+        Ok(()) => match kind {
+            PartUse::Verbatim => sink.finish_verbatim(range, clock::now().mono_ms),
+            PartUse::Cut(part) => sink.finish_part(part.total, part.start, clock::now().mono_ms),
+        },
         Err(broken) => Err(broken.end(sink)),
     };
     if let Err(reason) = came {

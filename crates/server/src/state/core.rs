@@ -14,6 +14,8 @@ pub struct Job {
     pub request: http::Request<()>,
     /// The port it is asked as if on.
     pub port: u16,
+    /// As if under TLS.
+    pub tls: bool,
     /// The id under which its record will be kept.
     pub id: u64,
     /// Told when it is over: status and body bytes.

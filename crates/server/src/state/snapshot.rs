@@ -21,6 +21,8 @@ pub struct Snapshot {
     /// was stored under. Another mark means that the rule changed since.
     marks: Vec<Vec<Arc<str>>>,
     globs: Vec<GlobWatch>,
+    /// What `https://` listeners begin connections with.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 /// A watch over files that a rule names.
@@ -92,7 +94,8 @@ impl Snapshot {
             .map(|site| site.rules.iter().chain([&*site.otherwise]).map(|rule| mark(site, rule)).collect())
             .collect();
         let globs = settings.watches.iter().filter_map(|w| watch_glob(w, cache)).collect();
-        Ok(Snapshot { epoch, settings, targets, marks, globs })
+        let tls = crate::front::acceptor(&settings.certificates)?;
+        Ok(Snapshot { epoch, settings, targets, marks, globs, tls })
     }
 
     /// A running target.

@@ -38,6 +38,22 @@ pub(crate) static SITE: Table = Table {
                 "\"www.example\"",
             )
             .absent("the first host without wildcard, else `localhost`"),
+            Key::new(
+                "certificate",
+                Kind::Text(Format::Path),
+                "The certificate that `https://` listeners show for these hosts, with those that lead to its root: a \
+                 PEM file, read again by `samovar reload`. A client that names no site, or an unknown one, is shown a \
+                 default site's, else the first.",
+                "\"/etc/ssl/maps.pem\"",
+            )
+            .absent("none"),
+            Key::new(
+                "certificate_key",
+                Kind::Text(Format::Path),
+                "Its private key, in PEM and without a pass phrase.",
+                "\"/etc/ssl/private/maps.key\"",
+            )
+            .absent("the file of the certificate"),
             Key::new("files", Kind::Text(Format::Path), "A folder of files; relative to this file.", "\"/srv/gallery\"")
                 .absent("none"),
             Key::new("upstream", Kind::Text(Format::Name), "The name of an `[[upstream]]`.", "\"maps\"").absent("none"),

@@ -12,7 +12,8 @@ mod upstream;
 use super::diag::{Code, Diagnostic, Notes};
 use super::keys;
 use super::memory::Memory;
-use super::settings::{Settings, TargetSettings, Watched};
+use super::net::Listen;
+use super::settings::{Certificate, Settings, TargetSettings, Watched};
 use super::tree::{Checked, Node, Span, Value};
 use samovar_rules::{HotWish, Rule, Sites, TargetId};
 use std::collections::HashMap;
@@ -62,11 +63,14 @@ pub(super) struct Lowered {
 struct Work<'a> {
     around: &'a Around,
     log_file: Option<PathBuf>,
+    /// Private keys, of whichever site: never served.
+    secrets: Vec<PathBuf>,
     notes: &'a mut Notes,
     hot: HotWish,
     targets: Vec<TargetSettings>,
     upstreams: Vec<upstream::Declared>,
     watches: Vec<Watched>,
+    certificates: Vec<Certificate>,
     for_files: HashMap<String, Vec<Arc<Rule>>>,
     rule_spans: Vec<RuleSpan>,
     folders: Vec<Named>,
@@ -83,11 +87,13 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
     let mut work = Work {
         around,
         log_file: site::log_file(&log.access),
+        secrets: site::secrets(root, around),
         notes,
         hot,
         targets: Vec::new(),
         upstreams: Vec::new(),
         watches: Vec::new(),
+        certificates: Vec::new(),
         for_files: HashMap::new(),
         rule_spans: Vec::new(),
         folders: Vec::new(),
@@ -95,7 +101,8 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
     upstream::declare(root, &mut work);
     let (sites, uncached_sites) = site::sites(root, &default_index, &mut work);
     upstream::unused(&mut work);
-    let Work { targets, watches, for_files, rule_spans, folders, .. } = work;
+    tls(root, &server.listen, &mut work);
+    let Work { targets, watches, certificates, for_files, rule_spans, folders, .. } = work;
     let settings = Settings {
         server,
         limits,
@@ -103,12 +110,39 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         log,
         hot,
         sites: Sites { sites },
+        certificates,
         targets,
         watches,
         uncached_sites,
         for_files,
     };
     Lowered { settings, rule_spans, folders }
+}
+
+/// A listener under TLS wants a certificate, and a certificate a listener.
+fn tls(root: &Checked, listen: &[Listen], work: &mut Work<'_>) {
+    let span = root.get("server").and_then(Node::table).and_then(|server| server.get("listen"));
+    let span = span.map_or(0..0, |node| node.span.clone());
+    let wanted = listen.iter().find(|listen| matches!(listen, Listen::Tls(_)));
+    match (wanted, work.certificates.first().map(|certificate| certificate.site.clone())) {
+        (Some(listen), None) => {
+            let hint =
+                "add `certificate = \"…\"` and `certificate_key = \"…\"` to a site, or listen on `http://`";
+            work.error(
+                Code::MissingKey,
+                &span,
+                format!("no site has a certificate to show on {listen}"),
+                hint,
+            );
+        }
+        (None, Some(site)) => {
+            let hint = "add an address like \"https://0.0.0.0:443\" to `listen`, here or on the command line";
+            let message =
+                format!("the certificate of the site \"{site}\" is shown nowhere: no listener is `https://`");
+            work.warning(Code::Unused, &span, message, hint);
+        }
+        _ => {}
+    }
 }
 
 fn version(root: &Checked, notes: &mut Notes) {

@@ -2,11 +2,11 @@
 
 use super::rule::{self, Scope};
 use super::upstream::{FASTCGI_CONNECTIONS, What};
-use super::{Named, RuleSpan, Work, absolute, advice, tables};
+use super::{Around, Named, RuleSpan, Work, absolute, advice, tables};
 use crate::config::diag::{Code, Diagnostic};
 use crate::config::format::normal_extension;
 use crate::config::net;
-use crate::config::settings::{AccessLog, TargetSettings};
+use crate::config::settings::{AccessLog, Certificate, TargetSettings};
 use crate::config::tree::{Checked, Node, Span, Value};
 use samovar_origin::{FastCgiSettings, FilesSettings, HttpSettings, UpstreamLimits};
 use samovar_rules::{Rule, Site, TargetId};
@@ -105,7 +105,37 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
         cache_status: table.bool("cache_status").unwrap_or(true),
     };
     advice::site(table, &site, takes, work);
+    certificate(table, &site, work);
     site
+}
+
+/// The files of all private keys.
+pub(super) fn secrets(root: &Checked, around: &Around) -> Vec<PathBuf> {
+    let named = |table: &Checked| {
+        let key = table.get("certificate_key").or_else(|| table.get("certificate"));
+        key.and_then(Node::text).map(|text| absolute(&around.base, text))
+    };
+    tables(root, "site").filter_map(named).collect()
+}
+
+fn certificate(table: &Checked, site: &Site, work: &mut Work<'_>) {
+    let path = |name| Some(absolute(&work.around.base, table.get(name)?.text()?));
+    let (chain, key) = (path("certificate"), path("certificate_key"));
+    match (chain, key) {
+        (Some(chain), key) => work.certificates.push(Certificate {
+            site: site.name.clone(),
+            hosts: site.hosts.clone(),
+            default: site.default,
+            key: key.unwrap_or_else(|| chain.clone()),
+            chain,
+        }),
+        (None, Some(_)) => {
+            let span = table.get("certificate_key").map_or(0..0, |node| node.span.clone());
+            let hint = "add `certificate`, the file with the certificate that belongs to it";
+            work.error(Code::MissingKey, &span, "there is a key and no certificate", hint);
+        }
+        (None, None) => {}
+    }
 }
 
 fn hosts(table: &Checked) -> Vec<String> {
@@ -251,7 +281,8 @@ fn files(table: &Checked, path: &str, node: &Node, work: &mut Work<'_>) -> Targe
             .collect(),
         _ => Vec::new(),
     };
-    let never: Vec<PathBuf> = work.around.file.iter().cloned().chain(work.log_file.iter().cloned()).collect();
+    let never: Vec<PathBuf> =
+        work.around.file.iter().chain(&work.log_file).chain(&work.secrets).cloned().collect();
     work.target(TargetSettings::Files(FilesSettings {
         root,
         listing: table.bool("listing").unwrap_or(false),
