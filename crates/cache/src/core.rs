@@ -251,10 +251,10 @@ impl Cache {
         let each = revalidate
             .as_ref()
             .is_some_and(|(e, _)| e.head.freshness.always_revalidate || e.head.freshness.lifetime_ms == 0);
-        // What may be confirmed is asked about as a whole, whatever is wanted of it.
-        let whole = revalidate.as_ref().is_some_and(|(e, d)| {
-            d.verdict != Verdict::Complete && e.head.freshness.has_validator && !e.body.is_part()
-        });
+        // What may be confirmed is asked about as a whole, whatever is wanted of it; parts are never asked about.
+        let whole = revalidate
+            .as_ref()
+            .is_some_and(|(e, d)| d.verdict != Verdict::Complete && e.head.freshness.has_validator);
         let part = ask.part.filter(|_| !whole);
         let joinable = !known && admitted && !ask.alone && !each;
         let ticket = self.open(shard, ask, hash, part, joinable, admitted);

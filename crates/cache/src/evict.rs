@@ -9,8 +9,8 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-/// Part of the bytes that probation may hold, in tenths.
-const SMALL_TENTHS: u64 = 1;
+/// Probation may hold one part in so many of the bytes.
+const SMALL_PART: u64 = 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
@@ -60,8 +60,8 @@ impl Queues {
     pub(crate) fn victim(&mut self, hash_of: impl Fn(&Entry) -> u64) -> Option<Arc<Entry>> {
         loop {
             let total = self.small_bytes + self.main_bytes;
-            let from_small = !self.small.is_empty()
-                && (self.main.is_empty() || self.small_bytes * 10 >= total * SMALL_TENTHS);
+            let from_small =
+                !self.small.is_empty() && (self.main.is_empty() || self.small_bytes * SMALL_PART >= total);
             if from_small {
                 let (weak, weight) = self.small.pop_front()?;
                 self.small_bytes -= weight;
@@ -254,5 +254,81 @@ mod tests {
         }
         assert!((1..5).contains(&from_probation), "{from_probation}");
         assert!(hash(&queues.victim(hash).unwrap()) < 1_000, "now the main queue");
+    }
+
+    /// Places of what left otherwise are given back when they are more than half of all, and more than a few.
+    #[test]
+    fn empty_places_are_swept() {
+        // How many there are on probation and past it, and with which one that leaves they are swept.
+        for (small, main, swept_at) in
+            [(90, 10, 65), (10, 90, 65), (100, 100, 101), (0, 300, 151), (300, 0, 151)]
+        {
+            let budget = Budget::new(u64::MAX);
+            let mut queues = Queues::default();
+            let mut held: Vec<_> = (0..small + main).map(|number| entry(&budget, number)).collect();
+            for (number, entry) in held.iter().enumerate() {
+                if number as u64 >= small {
+                    queues.ghost.insert(hash(entry));
+                }
+                queues.insert(entry, hash(entry));
+            }
+            assert_eq!((queues.small.len() as u64, queues.main.len() as u64), (small, main));
+            for left in 1..=swept_at {
+                // From both ends in turn, some of them still read by somebody.
+                let gone = if left % 2 == 0 { held.remove(0) } else { held.pop().unwrap() };
+                gone.mark(State::Dead);
+                if left % 3 == 0 {
+                    std::mem::forget(gone);
+                }
+                queues.left();
+                let places = (queues.small.len() + queues.main.len()) as u64;
+                let want = if left == swept_at { held.len() as u64 } else { small + main };
+                assert_eq!(places, want, "{small} and {main}, {left} have left");
+            }
+            let bytes: u64 = held.iter().map(|entry| entry.weight_bytes()).sum();
+            assert_eq!(queues.small_bytes + queues.main_bytes, bytes);
+            queues.check(held.len());
+        }
+    }
+
+    /// Past probation, each use since the last round is another round.
+    #[test]
+    fn second_chances() {
+        let budget = Budget::new(u64::MAX);
+        let mut queues = Queues::default();
+        let all: Vec<_> = (0..4).map(|number| entry(&budget, number)).collect();
+        for entry in &all {
+            queues.ghost.insert(hash(entry));
+            queues.insert(entry, hash(entry));
+        }
+        all[0].touch();
+        all[2].touch();
+        all[2].touch();
+        let order: Vec<_> = std::iter::from_fn(|| queues.victim(hash)).map(|entry| hash(&entry)).collect();
+        assert_eq!(order, [1, 3, 0, 2]);
+    }
+
+    /// As many that left are remembered as there are places, and 64 at least.
+    #[test]
+    fn how_many_are_remembered() {
+        for (small, main) in [(0, 0), (30, 34), (40, 50), (200, 1)] {
+            let budget = Budget::new(u64::MAX);
+            let mut queues = Queues::default();
+            let held: Vec<_> = (0..small + main).map(|number| entry(&budget, number)).collect();
+            for (number, entry) in held.iter().enumerate() {
+                if number as u64 >= small {
+                    queues.ghost.insert(hash(entry));
+                }
+                queues.insert(entry, hash(entry));
+            }
+            let max = (small + main).max(64);
+            for left in 1..=max + 10 {
+                queues.remember(1_000 + left);
+                // The same again is one.
+                queues.remember(1_000 + left);
+                assert_eq!(queues.ghost_order.len() as u64, left.min(max), "{small} and {main}");
+                assert_eq!(queues.ghost.contains(&1_001), left <= max);
+            }
+        }
     }
 }

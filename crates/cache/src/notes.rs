@@ -86,4 +86,18 @@ mod tests {
         assert_eq!(notes.ask(1, 10_050, 100), 2);
         assert_eq!(notes.ask(1, 10_101, 100), 1);
     }
+
+    /// A generation takes as many as it may; what is known already takes no further place.
+    #[test]
+    fn generations() {
+        let mut notes = Notes::default();
+        let full = GENERATION_MAX as u64;
+        (0..full).for_each(|hash| notes.set(hash, Note::default()));
+        assert_eq!((notes.young.len(), notes.old.len()), (GENERATION_MAX, 0));
+        notes.set(7, Note { asked: 3, ..Note::default() });
+        assert_eq!((notes.young.len(), notes.old.len()), (GENERATION_MAX, 0));
+        notes.set(full, Note::default());
+        assert_eq!((notes.young.len(), notes.old.len()), (1, GENERATION_MAX));
+        assert_eq!(notes.get(7).map(|note| note.asked), Some(3), "still known");
+    }
 }

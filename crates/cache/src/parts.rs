@@ -131,6 +131,8 @@ mod tests {
                 }
             }
             let held: u64 = parts.held().iter().map(|(start, end)| end - start).sum();
+            prop_assert!(parts.held().iter().all(|(start, end)| start < end));
+            prop_assert!(parts.held().is_sorted_by(|a, b| a.1 <= b.0));
             prop_assert_eq!(held, array.iter().flatten().count() as u64);
             prop_assert_eq!(parts.memory_bytes(), budget.used_bytes());
             prop_assert!(parts.memory_bytes() < 2 * held || held == 0);
@@ -159,5 +161,27 @@ mod tests {
         assert_eq!(parts.held().first(), Some(&(0, 100)), "the large part stays");
         assert!(Parts::new(10, u64::MAX, byte(1)).is_none());
         assert!(Parts::new(10, 10, byte(1)).is_none());
+    }
+
+    /// What is left of a part is copied out when that is half of it or less.
+    #[test]
+    fn what_overlaps_is_let_go() {
+        for (overlap, memory) in [(1, 100 + 100), (49, 100 + 100), (50, 50 + 100), (99, 1 + 100), (100, 100)]
+        {
+            let budget = Budget::new(1 << 20);
+            let part = |fill| Arc::new(Chunks::new(vec![Bytes::from(vec![fill; 100])], &budget));
+            for start in [100 + overlap, 300 - overlap] {
+                let parts = Parts::new(1_000, 200, part(1)).unwrap().with(start, part(2)).unwrap();
+                assert_eq!((parts.memory_bytes(), budget.used_bytes()), (memory, memory), "{overlap}");
+                let all = parts.slice(start.min(200), start.max(200) + 100).unwrap().concat();
+                assert_eq!(all.iter().filter(|byte| **byte == 2).count(), 100);
+            }
+        }
+        // From the middle of one, both ends; and nothing is no part.
+        let budget = Budget::new(1 << 20);
+        let part = |len| Arc::new(Chunks::new(vec![Bytes::from(vec![0; len])], &budget));
+        let parts = Parts::new(1_000, 0, part(100)).unwrap().with(40, part(20)).unwrap();
+        assert_eq!((parts.held(), parts.memory_bytes()), (vec![(0, 40), (40, 60), (60, 100)], 100));
+        assert!(parts.with(50, part(0)).is_none());
     }
 }

@@ -65,7 +65,15 @@ fn a_fill_that_dies_fails_everyone_at_once_and_stores_nothing() {
     let first = ticket(ask(&cache, "k"));
     let Step::Join(joined) = ask(&cache, "k") else { panic!() };
     drop(first);
-    assert!(matches!(joined.poll_decided(&mut cx()), Poll::Ready(Decided::Failed(_))));
+    let told = |joined: &Joined| match joined.poll_decided(&mut cx()) {
+        Poll::Ready(Decided::Failed(failure)) => failure.reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(told(&joined), Upstream::ClientGone);
+    let second = ticket(ask(&cache, "k"));
+    let joined = second.join();
+    second.fail(FillFailure { reason: Upstream::HeadTimeout, detail: "x".into() });
+    assert_eq!(told(&joined), Upstream::HeadTimeout, "why it failed");
     // In mid-body: readers are told, nothing is stored.
     let mut sink = ticket(ask(&cache, "k")).store(head(vec![], &[]), Some(100), u64::MAX, 0);
     let Body::Growing(growing) = &sink.entry().body else { panic!() };
@@ -73,7 +81,8 @@ fn a_fill_that_dies_fails_everyone_at_once_and_stores_nothing() {
     sink.push(Bytes::from_static(b"abc"));
     sink.fail(FillFailure { reason: Upstream::ShortBody, detail: "x".into() });
     assert!(matches!(reader.poll_next(&mut cx()), Poll::Ready(Some(Ok(_)))));
-    assert!(matches!(reader.poll_next(&mut cx()), Poll::Ready(Some(Err(_)))));
+    let Poll::Ready(Some(Err(failure))) = reader.poll_next(&mut cx()) else { panic!() };
+    assert_eq!(failure.reason, Upstream::ShortBody, "why it failed");
     assert!(matches!(ask(&cache, "k"), Step::Fetch(..)));
 }
 
@@ -150,16 +159,74 @@ fn a_purge_of_a_tag_overtakes_those_that_have_it() {
     assert!(before.finish(0, 0).is_ok() && without.finish(0, 0).is_ok());
     assert_eq!(with.finish(0, 0).unwrap_err(), Store::PurgedInFlight);
     // More than can be remembered apart.
-    let many = ticket(ask(&cache, "d"));
-    for n in 0..100 {
-        cache.purge(Scope::Tag(&n.to_string()), false);
+    for (purges, overtaken) in [(64, false), (65, true), (100, true)] {
+        let many = ticket(ask(&cache, "d"));
+        for n in 0..purges {
+            cache.purge(Scope::Tag(&n.to_string()), false);
+        }
+        assert_eq!(many.store(head(vec![], &["x"]), None, u64::MAX, 0).is_overtaken(), overtaken, "{purges}");
     }
-    assert!(many.store(head(vec![], &["x"]), None, u64::MAX, 0).is_overtaken());
     // A refresh that turns out to have it.
     let stale = ReuseDecision { verdict: Verdict::Revalidate { stale_if_error: false }, ..SERVE };
     let Step::Fetch(ticket, _, Some((base, _))) = ask_with(&cache, "a", None, &|_| stale) else { panic!() };
     cache.purge(Scope::Tag("later"), false);
     assert_eq!(ticket.refresh(&base, head(vec![], &["later"]), 0).1, Err(Store::PurgedInFlight));
+}
+
+/// A head that varies by what a request does not match is not for that request, whatever was expected of it.
+#[test]
+fn who_joins_once_the_head_is_there() {
+    let cache = cache(1 << 20);
+    let language = HeaderName::from_static("accept-language");
+    let ticket = ticket(ask_with(&cache, "k", Some("de"), &|_| SERVE));
+    assert!(matches!(ask_with(&cache, "k", Some("fr"), &|_| SERVE), Step::Join(_)), "nobody knows yet");
+    let vary = vec![(language, Some(HeaderValue::from_static("de")))];
+    let sink = ticket.store(head(vary, &[]), None, u64::MAX, 0);
+    assert!(matches!(ask_with(&cache, "k", Some("de"), &|_| SERVE), Step::Join(_)));
+    assert!(matches!(ask_with(&cache, "k", Some("fr"), &|_| SERVE), Step::Fetch(..)));
+    drop(sink);
+}
+
+/// A request for a range of what can be asked about asks about the whole, and those who want the whole join it. What
+/// cannot, and what parts of are here already, is fetched by the range.
+#[test]
+fn whose_answer_a_range_asks_for() {
+    let revalidate = Verdict::Revalidate { stale_if_error: false };
+    for (verdict, has_validator, whole) in
+        [(revalidate, true, true), (revalidate, false, false), (Verdict::Complete, true, false)]
+    {
+        let cache = cache(1 << 20);
+        let mut stored = head(vec![], &[]);
+        stored.freshness.has_validator = has_validator;
+        ticket(ask(&cache, "k")).store(stored, None, u64::MAX, 0).finish(0, 0).unwrap();
+        let decision = ReuseDecision { verdict, ..SERVE };
+        let begin = |part| asked("k", 1_000, &|_| decision, |ask| cache.begin(&Ask { part, ..*ask }));
+        let ranged = begin(Some("bytes=0-1"));
+        assert!(matches!(ranged, Step::Fetch(_, _, Some(_))));
+        assert!(matches!(begin(Some("bytes=0-1")), Step::Join(_)), "the very same");
+        assert_eq!(matches!(begin(None), Step::Join(_)), whole, "{verdict:?} {has_validator}");
+    }
+}
+
+/// Whoever feeds a body is told when nobody wants the rest.
+#[test]
+fn feeding_ends_with_the_last_who_wants_it() {
+    let cache = cache(1 << 20);
+    let mut sink = ticket(ask(&cache, "k")).store(head(vec![], &[]), None, 10, 0);
+    let wanted = |sink: &Sink| {
+        let mut room = std::pin::pin!(sink.room());
+        match room.as_mut().poll(&mut cx()) {
+            Poll::Ready(wanted) => wanted,
+            Poll::Pending => panic!("it must not wait"),
+        }
+    };
+    let Body::Growing(growing) = &sink.entry().body else { panic!() };
+    let reader = growing.read().unwrap();
+    assert!(wanted(&sink));
+    sink.push(Bytes::from_static(b"more than may be stored"));
+    assert!(wanted(&sink), "one reads it");
+    drop(reader);
+    assert!(!wanted(&sink), "nobody does");
 }
 
 #[test]

@@ -224,6 +224,22 @@ fn a_smaller_budget_holds_at_once() {
     assert_eq!((charge.bytes(), cache.budget().excess_bytes()), (77, 77));
 }
 
+/// Bytes that somebody still reads are not made up for by evicting all the rest.
+#[test]
+fn what_is_still_read_does_not_empty_the_cache() {
+    let cache = cache(1 << 20);
+    let read = store(&cache, "read", &[7; 50_000]).unwrap();
+    for number in 0..50 {
+        store(&cache, &format!("k{number:02}"), &[7; 1_000]).unwrap();
+    }
+    let size_bytes = cache.stats().used_bytes - 10_000;
+    cache.resize(Settings { size_bytes, body_max_bytes: size_bytes });
+    assert_eq!((read.state(), cache.stats().entries), (State::Dead, 50), "one made room enough");
+    assert!(cache.stats().used_bytes > size_bytes, "once it is let go");
+    drop(read);
+    assert!(cache.stats().used_bytes <= size_bytes);
+}
+
 /// From the n-th request within the period on.
 #[test]
 fn admission_counts_requests() {
