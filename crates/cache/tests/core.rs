@@ -328,6 +328,21 @@ fn a_soft_purge_asks_the_origin_and_keeps_the_entry_for_its_failure() {
     assert!(matches!(ask(&cache, "k"), Step::Serve(..)));
 }
 
+/// Parts are not asked about: what is doubted of them is fetched anew. What goes past the cache does so all the same.
+#[test]
+fn a_soft_purge_of_a_part_fetches_anew() {
+    let cache = cache(1 << 20);
+    let mut sink = ticket(ask(&cache, "k")).store(head(vec![], &[]), None, u64::MAX, 0);
+    sink.push(Bytes::from_static(b"abc"));
+    sink.finish_part(10, 0, 0).unwrap();
+    cache.purge(Scope::Url("k"), true);
+    let begin = |verdict| ask_with(&cache, "k", None, &|_| ReuseDecision { verdict, ..SERVE });
+    assert!(matches!(begin(Verdict::Pass), Step::Pass(decision) if decision.reason == Lookup::Fresh));
+    for verdict in [Verdict::Serve, Verdict::ServeAndRefresh, Verdict::Complete] {
+        assert!(matches!(begin(verdict), Step::Fetch(_, Lookup::Purged, None)), "{verdict:?}");
+    }
+}
+
 #[test]
 fn what_must_be_confirmed_each_time_is_not_waited_for() {
     let cache = cache(1 << 20);

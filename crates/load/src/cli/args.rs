@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::content::Set;
 use crate::plan::{Target, request, size};
 
 /// The load tester beside Samovar.
@@ -19,7 +20,7 @@ pub(super) struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    the run is VALID or SUSPECT; the report was drawn
+  0    the run is VALID or SUSPECT; the report was drawn; the files were written
   1    wrong usage, a file that cannot be read or written, or no connection at all
   3    the run was made, but its verdict is INVALID
   130  Ctrl-C twice; once ends the run and reports what was measured";
@@ -30,14 +31,20 @@ pub(super) enum Command {
     Run(Box<RunArgs>),
     /// Draw stored runs side by side: one table, one plot
     Report(ReportArgs),
+    /// Make files to be served: by number, size and entropy, map tiles, photographs
+    Content(ContentArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct RunArgs {
     /// http://host:port/path, or unix:/path/to/socket:/path; several are asked in turn
-    #[arg(value_name = "URL", required = true)]
+    #[arg(value_name = "URL", required_unless_present = "urls_from")]
     pub urls: Vec<Target>,
+
+    /// What to ask, one URL or path a line, in turn; paths are asked of the server of URL, which is not asked itself then
+    #[arg(long = "urls", value_name = "FILE")]
+    pub urls_from: Option<PathBuf>,
 
     /// Connections over all threads; each sends its next request when its last answer is whole
     #[arg(short = 'c', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -118,6 +125,47 @@ pub(super) struct ReportArgs {
     #[arg(short = 'q', long)]
     pub quiet: bool,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = CONTENT_HELP)]
+pub(super) struct ContentArgs {
+    /// The folder to write to; made if it is not there
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// COUNTxSIZE, COUNTxSIZE@BITS, tiles:LEVELS or jpegs:COUNTxWIDTHxHEIGHT; each goes into a folder of its own
+    #[arg(value_name = "SET", required = true)]
+    pub sets: Vec<Set>,
+
+    /// The same seed makes the same files, on any machine
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Write the path of each file to FILE, one a line, as `thirst run --urls` reads them
+    #[arg(long, value_name = "FILE")]
+    pub list: Option<PathBuf>,
+
+    /// Write into a folder that is not empty; files of the same names are replaced
+    #[arg(long)]
+    pub force: bool,
+
+    /// No summary and no progress on the terminal; errors still
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+}
+
+const CONTENT_HELP: &str = "\
+Sets:
+  1000x1KB          1,000 files of 1,000 random bytes, which nothing compresses
+  1000x1KiB@4.2     of 1,024 bytes with 4.2 bits of entropy each: text that compresses to little more than half
+  tiles:8           a map in 8 levels, 21,845 JPEG tiles of 256 x 256 pixels: tiles/Z/X/Y.jpg
+  jpegs:50x800x600  50 photographs of nothing
+
+Units: B, KB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024).
+
+Example:
+  thirst content /srv/files 1000x1KB 1000x100KB 100x10MB --list /tmp/paths
+  thirst run http://127.0.0.1:8080 --urls /tmp/paths";
 
 fn server_pid(text: &str) -> Result<(Option<String>, u32), String> {
     let (name, pid) = match text.rsplit_once('=') {

@@ -7,6 +7,7 @@
 //! Not here: anything that measures.
 
 mod args;
+mod content;
 mod report;
 mod run;
 
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
     let outcome = match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
+        Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|message| {
         // Nobody to tell if stderr is gone.

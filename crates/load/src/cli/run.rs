@@ -13,7 +13,7 @@ use std::thread;
 use super::args::RunArgs;
 use super::{EXIT_INTERRUPTED, EXIT_INVALID};
 use crate::pacer::Schedule;
-use crate::plan::{Load, Plan, Wish, size};
+use crate::plan::{Load, Plan, Target, Wish, size, target};
 use crate::report::model::Run;
 use crate::report::{html, text, units};
 use crate::run::{self, Trouble, Wanted};
@@ -92,7 +92,24 @@ fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
         schedule,
         timeout_ns: size::nanos(args.timeout),
     };
-    Plan::new(&args.urls, wish, load)
+    Plan::new(&targets(args)?, wish, load)
+}
+
+/// What to ask: the URLs of the command line, or those of a file.
+fn targets(args: &RunArgs) -> Result<Vec<Target>, String> {
+    let Some(path) = &args.urls_from else { return Ok(args.urls.clone()) };
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    let base = match args.urls.as_slice() {
+        [] => None,
+        [base] => Some(base),
+        _ => return Err("with --urls one URL says whose paths they are, not several".to_owned()),
+    };
+    let targets = target::lines(&text, base).map_err(|message| format!("{shown}:{message}"))?;
+    if targets.is_empty() {
+        return Err(format!("`{shown}` names nothing to ask for"));
+    }
+    Ok(targets)
 }
 
 fn create(path: &Path) -> Result<File, String> {

@@ -83,6 +83,36 @@ impl FromStr for Target {
     }
 }
 
+/// One URL or path a line; empty lines and those that begin with `#` say nothing. Paths are asked of the server of `base`.
+///
+/// # Errors
+/// Number of the line, and what is wrong with it.
+pub fn lines(text: &str, base: Option<&Target>) -> Result<Vec<Target>, String> {
+    let meant = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    meant
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(number, line)| {
+            let target = match base {
+                Some(base) if line.starts_with('/') => beside(base, line),
+                None if line.starts_with('/') => {
+                    Err(format!("`{line}` is a path; give the URL of its server beside --urls"))
+                }
+                _ => line.parse(),
+            };
+            target.map_err(|message| format!("{number}: {message}"))
+        })
+        .collect()
+}
+
+fn beside(base: &Target, path: &str) -> Result<Target, String> {
+    let path = origin_form(path, path)?;
+    let url = match &base.place {
+        Place::Tcp { .. } => format!("http://{}{path}", base.authority),
+        Place::Unix(socket) => format!("unix:{}:{path}", socket.display()),
+    };
+    Ok(Target { url, path, ..base.clone() })
+}
+
 fn unix(url: &str, rest: &str) -> Result<Target, String> {
     let (socket, path) = match rest.find(":/") {
         Some(at) => rest.split_at(at),
@@ -172,6 +202,28 @@ mod tests {
                 (place, authority, path)
             );
         }
+    }
+
+    #[test]
+    fn lists() {
+        let base: Target = "http://h:81/not/asked?x".parse().unwrap();
+        let text = "/a\n\n# a remark\n  /b?c#d \r\nhttp://other/e\n";
+        let urls = |text: &str, base: Option<&Target>| -> Result<Vec<String>, String> {
+            Ok(lines(text, base)?
+                .into_iter()
+                .map(|target| format!("{} {}", target.url, target.path))
+                .collect())
+        };
+        let want = ["http://h:81/a /a", "http://h:81/b?c /b?c", "http://other/e /e"].map(str::to_owned);
+        assert_eq!(urls(text, Some(&base)), Ok(want.into()));
+        let socket: Target = "unix:/s.sock".parse().unwrap();
+        assert_eq!(urls("/a", Some(&socket)), Ok(vec!["unix:/s.sock:/a /a".to_owned()]));
+        assert_eq!(
+            urls("\n/a", None).unwrap_err(),
+            "2: `/a` is a path; give the URL of its server beside --urls"
+        );
+        assert!(urls("ok", Some(&base)).unwrap_err().starts_with("1: `ok` has no scheme"));
+        assert!(urls("/a b", Some(&base)).unwrap_err().contains("write %20"));
     }
 
     #[test]
