@@ -343,6 +343,56 @@ fn a_soft_purge_of_a_part_fetches_anew() {
     }
 }
 
+/// Parts that were put together speak with the words of the newer one, whichever ended last, and have the tags of both.
+#[test]
+fn parts_put_together() {
+    for (first_ms, second_ms, newer) in [(1_000, 1_100, 1), (1_100, 1_000, 0), (1_000, 1_000, 1)] {
+        let cache = cache(1 << 20);
+        let part = |number: usize, answered_ms| {
+            let mut head = head(vec![], [&["all", "one"], &["all", "two"]][number]);
+            head.headers.insert("etag", HeaderValue::from_static("\"v\""));
+            head.headers.insert("x-part", HeaderValue::from(number));
+            let step = asked("k", 1_000, &|_| SERVE, |ask| cache.begin(&Ask { alone: true, ..*ask }));
+            let Step::Fetch(ticket, ..) = step else { panic!() };
+            let mut sink = ticket.store(head, None, u64::MAX, answered_ms);
+            sink.push(Bytes::from_static(b"abcde"));
+            sink
+        };
+        let (one, two) = (part(0, first_ms), part(1, second_ms));
+        one.finish_part(10, 0, 0).unwrap();
+        let whole = two.finish_part(10, 5, 0).unwrap();
+        assert_eq!(whole.head.headers["x-part"], HeaderValue::from(newer), "{first_ms} {second_ms}");
+        let mut tags = whole.head.tags.clone();
+        tags.sort();
+        assert_eq!(tags, ["all", "one", "two"].map(Box::from));
+        let Body::Parts(parts) = &whole.body else { panic!() };
+        assert_eq!(parts.slice(0, 10).unwrap().concat(), b"abcdeabcde");
+        // What was answered before the newer of them is older than what they make.
+        let another = |answered_ms| {
+            let refetch = ReuseDecision { verdict: Verdict::Refetch, ..SERVE };
+            let step = asked("k", 1_000, &|_| refetch, |ask| cache.begin(ask));
+            ticket(step).store(head(vec![], &[]), None, u64::MAX, answered_ms).finish(0, 0).map(drop)
+        };
+        let newest = first_ms.max(second_ms);
+        assert_eq!([another(newest - 1), another(newest)], [Err(Store::Overtaken), Ok(())]);
+    }
+}
+
+/// What is too small is handed on and not stored.
+#[test]
+fn bodies_have_a_least_size() {
+    for (len, stored) in [(9, false), (10, true)] {
+        let cache = cache(1 << 20);
+        let mut sink = ticket(ask(&cache, "k")).store(head(vec![], &[]), None, 50, 0);
+        sink.push(Bytes::from(vec![0; len]));
+        assert_eq!(sink.refused(), None);
+        assert_eq!(sink.finish(10, 0).err(), (!stored).then_some(Store::TooSmall));
+        let mut sink = ticket(ask(&cache, "l")).store(head(vec![], &[]), None, 50, 0);
+        sink.push(Bytes::from(vec![0; 51]));
+        assert_eq!(sink.refused(), Some(Store::TooLarge), "known before it ends");
+    }
+}
+
 #[test]
 fn what_must_be_confirmed_each_time_is_not_waited_for() {
     let cache = cache(1 << 20);
