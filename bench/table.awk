@@ -1,5 +1,5 @@
-# Medians over the rounds, and of the ratios to the limit of the same round.
-function field(name,    m) { return match($0, "\"" name "\":\"?[^,\"}]+") ? substr($0, RSTART + length(name) + 3 + (substr($0, RSTART + length(name) + 3, 1) == "\""), RLENGTH - length(name) - 3 - (substr($0, RSTART + length(name) + 3, 1) == "\"")) : "" }
+# Medians over the rounds, and of the ratios to the limit of the same round with the lowest and highest of them.
+function field(name) { return match($0, "\"" name "\":\"?[^,\"}]+") ? substr($0, RSTART + length(name) + 3 + (substr($0, RSTART + length(name) + 3, 1) == "\""), RLENGTH - length(name) - 3 - (substr($0, RSTART + length(name) + 3, 1) == "\"")) : "" }
 function median(list, n,    i, j, t) {
     for (i = 2; i <= n; i++) { t = list[i]; for (j = i - 1; j > 0 && list[j] > t; j--) list[j + 1] = list[j]; list[j + 1] = t }
     low = list[1]; high = list[n]
@@ -10,7 +10,8 @@ function median(list, n,    i, j, t) {
     if (!(key in count)) order[++keys] = key
     k = ++count[key]
     us[key, k] = field("server_us"); client[key, k] = field("client_us"); rps[key, k] = field("per_s"); round[key, k] = field("round")
-    at[key, field("round")] = field("server_us"); client_at[key, field("round")] = field("client_us")
+    p50[key, k] = field("p50_us"); p99[key, k] = field("p99_us"); asked[key] += field("origin"); requests[key] += field("requests")
+    at[key, field("round")] = field("server_us"); both[key, field("round")] = field("server_us") + field("client_us")
 }
 function column(array, key,    i) { delete list; for (i = 1; i <= count[key]; i++) list[i] = array[key, i] + 0; return median(list, count[key]) }
 function ratio(array, key, base,    i, n) {
@@ -18,12 +19,14 @@ function ratio(array, key, base,    i, n) {
     for (i = 1; i <= count[key]; i++) if (array[base, round[key, i]] > 0) list[++n] = array[key, round[key, i]] / array[base, round[key, i]]
     return n ? median(list, n) : 0
 }
+function span(array, key, base,    r) { r = ratio(array, key, base); return r ? sprintf("%.2f (%.2f..%.2f)", r, low, high) : "" }
 END {
-    print "| test | server | load | server µs/request | ratio to the limit (lowest..highest) | load µs/request | requests/s |"
-    print "|---|---|---|---:|---:|---:|---:|"
+    print "| test | server | server µs/request | ratio to the limit (lowest..highest) | server + load µs | its ratio | requests/s | p50 µs | p99 µs | not from its cache |"
+    print "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     for (i = 1; i <= keys; i++) {
         key = order[i]; split(key, part, "|")
-        r = ratio(at, key, part[1] "|limit|" part[3]); span = sprintf("%.2f (%.2f..%.2f)", r, low, high)
-        printf "| %s | %s | %s | %.2f | %s | %.2f | %d |\n", part[1], part[2], part[3], column(us, key), span, column(client, key), column(rps, key)
+        base = part[1] "|limit|" part[3]
+        printf "| %s | %s | %.2f | %s | %.2f | %s | %d | %d | %d | %s |\n", part[1], part[2] (part[3] == "thirst" ? " (load: thirst)" : ""), column(us, key), span(at, key, base),
+            column(us, key) + column(client, key), span(both, key, base), column(rps, key), column(p50, key), column(p99, key), asked[key] > 0 ? sprintf("%.4f %%", 100 * asked[key] / requests[key]) : ""
     }
 }

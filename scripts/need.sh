@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing with the system's package manager, saying what and why.
 #
-#   need.sh TOOL…      with TOOL among: cc c++ curl make nginx node npm openssl php-fpm wrk
+#   need.sh TOOL…      with TOOL among: cc c++ curl h2o haproxy httpd make nginx node npm openssl php-fpm trafficserver
+#                      varnish wrk
 #
 # Nothing is done, and nothing printed, where all is there already.
 set -euo pipefail
@@ -12,6 +13,9 @@ cd "$(dirname "$0")/.."
 here() {
     case $1 in
     php-fpm) [[ -n $(compgen -G '/usr/sbin/php-fpm*' || compgen -G '/usr/bin/php-fpm*' || command -v php-fpm) ]] && command -v php >/dev/null ;;
+    httpd) command -v apache2 >/dev/null || command -v httpd >/dev/null ;;
+    trafficserver) command -v traffic_server >/dev/null ;;
+    varnish) command -v varnishd >/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -20,10 +24,10 @@ why() {
     case $1 in
     cc) echo "Rust links with it, and the memory allocator and the cryptography are compiled with it" ;;
     c++) echo "libFuzzer is compiled with it" ;;
-    nginx | wrk) echo "the measurements stand beside it" ;;
+    nginx | wrk | varnish | h2o | haproxy | httpd | trafficserver) echo "the measurements stand beside it" ;;
     curl) echo "the tests and the demo ask with it, as users do" ;;
     make) echo "it runs the targets of the Makefile" ;;
-    openssl) echo "the TLS tests hold a connection with it" ;;
+    openssl) echo "the TLS tests hold a connection with it, and it makes certificates for a try" ;;
     node | npm) echo "the public HTTP cache suite is written for it; nothing else here is" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
     *) echo "it is needed" ;;
@@ -51,6 +55,8 @@ packages() {
     apt-get/php-fpm | dnf/php-fpm) echo php-fpm php-cli ;;
     apk/php-fpm) echo php83-fpm php83-cli ;;
     pacman/php-fpm) echo php-fpm php ;;
+    apt-get/httpd) echo apache2 ;;
+    pacman/httpd) echo apache ;;
     */*) echo "$2" ;;
     esac
 }

@@ -31,7 +31,7 @@ start_nginx() { # NAME
         cat <<CONF
   proxy_cache_path $work/$name/cache levels=1:2 keys_zone=c:64m max_size=20g inactive=1d use_temp_path=off;
   upstream o { server 127.0.0.1:$origin; keepalive 64; }
-  upstream php { server unix:$work/php/fpm.sock; keepalive 16; }
+  upstream php { server unix:$work/php/$name.sock; keepalive 8; }
   server { listen 127.0.0.1:${port[$name]} backlog=4096; listen 127.0.0.1:${tls_port[$name]} ssl backlog=4096;
     location / { $what } }
 }

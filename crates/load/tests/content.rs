@@ -76,6 +76,20 @@ fn urls_come_from_a_file() {
     assert_eq!((code, number(&json, "/responses")), (0, 9.0));
     let paths = server.paths.lock().unwrap().clone();
     assert_eq!(paths[..3], ["/a", "/b?c", "/whole"]);
+    let list_of_many: String = (0..500).map(|n| format!("/{n}\n")).collect();
+    fs::write(&list, list_of_many).unwrap();
+    for (connections, threads) in [("1", "1"), ("8", "1"), ("8", "2"), ("9", "4")] {
+        let server = Server::canned(ok("x", ""));
+        let args = ["--urls", &list, "-n", "500", "-c", connections, "-t", threads];
+        assert_eq!(run(&[&[server.url("/").as_str()], &args[..]].concat()).1, 0);
+        let asked: BTreeSet<String> = server.paths.lock().unwrap().iter().cloned().collect();
+        // Where the threads' parts do not come out even, one or two URLs at their borders are asked twice.
+        assert!(
+            asked.len() >= 498 && (threads != "1" || asked.len() == 500),
+            "{connections} {threads}: {}",
+            asked.len()
+        );
+    }
     assert_eq!(paths.iter().filter(|path| *path == "/base").count(), 0, "it only says whose paths they are");
     for (text, urls, say) in [
         ("/a\nb c\n", vec![server.url("/")], "list:2: `b c` has no scheme"),

@@ -44,15 +44,6 @@ pub struct Plan {
     pub keep_alive: bool,
 }
 
-/// What one connection asks: all requests of one origin in turn, beginning with `first`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane {
-    /// Index into [`Plan::origins`].
-    pub origin: usize,
-    /// Index into [`Origin::requests`].
-    pub first: usize,
-}
-
 impl Plan {
     /// Groups the targets by server. `wish` is what all requests have in common.
     ///
@@ -97,12 +88,17 @@ impl Plan {
         })
     }
 
-    /// What connection number `index` of the whole run asks.
-    pub fn lane(&self, index: usize) -> Lane {
-        let origins = self.origins.len().max(1);
-        let origin = index % origins;
-        let requests = self.origins.get(origin).map_or(1, |o| o.requests.len().max(1));
-        Lane { origin, first: (index / origins) % requests }
+    /// The server, as an index into [`Plan::origins`], that connection number `index` of the whole run stays with.
+    pub fn origin_of(&self, index: usize) -> usize {
+        index % self.origins.len().max(1)
+    }
+
+    /// Where thread `thread` begins in the requests of an origin, which its connections send in turn together: each
+    /// thread has its part of a long list, so that as many requests as there are URLs ask for each of them once.
+    pub fn first_of(&self, thread: u32, origin: usize) -> usize {
+        let requests = self.origins.get(origin).map_or(0, |o| o.requests.len());
+        let before = self.connections_of(thread).start as u128;
+        usize::try_from(requests as u128 * before / u128::from(self.connections.max(1))).unwrap_or(0)
     }
 
     /// The numbers of the connections that thread `thread` holds.
@@ -152,15 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn each_connection_starts_at_another_url() {
-        let plan = plan(&["http://a/1", "http://a/2", "http://b/3"], 6, 2, None).unwrap();
-        let starts: Vec<usize> = (0..6)
-            .map(|index| {
-                let lane = plan.lane(index);
-                plan.origins[lane.origin].requests[lane.first]
-            })
-            .collect();
-        assert_eq!(starts, [0, 2, 1, 2, 0, 2]);
+    fn each_thread_starts_at_another_url() {
+        let plan = plan(&["http://a/1", "http://a/2", "http://a/3", "http://a/4", "http://b/5"], 8, 2, None)
+            .unwrap();
+        let origins: Vec<usize> = (0..8).map(|index| plan.origin_of(index)).collect();
+        assert_eq!(origins, [0, 1, 0, 1, 0, 1, 0, 1]);
+        assert_eq!([0, 1].map(|thread| plan.first_of(thread, 0)), [0, 2]);
+        assert_eq!([0, 1].map(|thread| plan.first_of(thread, 1)), [0, 0]);
     }
 
     #[test]

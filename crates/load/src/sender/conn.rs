@@ -6,7 +6,6 @@ use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 
 use crate::pacer::{Permit, Phase};
-use crate::plan::Lane;
 use crate::wire::Reader;
 
 /// What a connection is doing.
@@ -53,9 +52,8 @@ pub(super) struct Conn {
     pub answers: u64,
     pub sample: Option<Vec<u8>>,
     pub permit: Option<Permit>,
-    pub lane: Lane,
-    /// Which request of the lane is next.
-    pub turn: usize,
+    /// The server it stays with.
+    pub origin: usize,
     /// Which address of the origin is used.
     pub address: usize,
     /// Addresses tried in this attempt.
@@ -70,7 +68,7 @@ pub(super) struct Conn {
 }
 
 impl Conn {
-    pub(super) fn new(lane: Lane) -> Conn {
+    pub(super) fn new(origin: usize) -> Conn {
         Conn {
             socket: None,
             generation: 0,
@@ -89,8 +87,7 @@ impl Conn {
             answers: 0,
             sample: None,
             permit: None,
-            lane,
-            turn: lane.first,
+            origin,
             address: 0,
             tried: 0,
             connect_started_ns: 0,

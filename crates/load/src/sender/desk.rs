@@ -45,6 +45,8 @@ pub(super) struct Desk<'a> {
     pub live: usize,
     /// Measured requests in flight.
     pub measuring: usize,
+    /// Per origin, which of its requests is next.
+    pub turns: Vec<usize>,
     /// Per origin, the address that worked last.
     pub preferred: Vec<usize>,
     pub window_start_ns: u64,
@@ -60,11 +62,10 @@ impl Desk<'_> {
                 if conn.permit.is_none() {
                     return self.retire(conn);
                 }
-                conn.address = self.preferred.get(conn.lane.origin).copied().unwrap_or(0);
+                conn.address = self.preferred.get(conn.origin).copied().unwrap_or(0);
                 conn.tried = 0;
             }
-            let Some(address) = self.addresses.get(conn.lane.origin).and_then(|all| all.get(conn.address))
-            else {
+            let Some(address) = self.addresses.get(conn.origin).and_then(|all| all.get(conn.address)) else {
                 return self.retire(conn);
             };
             self.tally.counts.connect_attempts += 1;
@@ -109,8 +110,8 @@ impl Desk<'_> {
     ) -> bool {
         conn.socket = None;
         conn.tried += 1;
-        let addresses = self.addresses.get(conn.lane.origin).map_or(0, Vec::len);
-        let address = self.addresses.get(conn.lane.origin).and_then(|all| all.get(conn.address));
+        let addresses = self.addresses.get(conn.origin).map_or(0, Vec::len);
+        let address = self.addresses.get(conn.origin).and_then(|all| all.get(conn.address));
         let named = address.map_or_else(String::new, ToString::to_string);
         conn.address = (conn.address + 1) % addresses.max(1);
         if conn.tried < addresses {
@@ -152,7 +153,7 @@ impl Desk<'_> {
         counts.connections += 1;
         counts.connections_open += 1;
         counts.connections_peak = counts.connections_peak.max(counts.connections_open);
-        if let Some(preferred) = self.preferred.get_mut(conn.lane.origin) {
+        if let Some(preferred) = self.preferred.get_mut(conn.origin) {
             *preferred = conn.address;
         }
         if !self.shared.connected.load(Ordering::Relaxed) {
@@ -173,10 +174,11 @@ impl Desk<'_> {
             return self.retire(conn);
         };
         let plan = self.plan;
-        let Some(origin) = plan.origins.get(conn.lane.origin) else { return self.retire(conn) };
-        let index = origin.requests.get(conn.turn).copied().unwrap_or(0);
+        let Some(origin) = plan.origins.get(conn.origin) else { return self.retire(conn) };
+        let Some(turn) = self.turns.get_mut(conn.origin) else { return self.retire(conn) };
+        let index = origin.requests.get(*turn).copied().unwrap_or(0);
         let Some(request) = plan.requests.get(index) else { return self.retire(conn) };
-        conn.turn = if conn.turn + 1 < origin.requests.len() { conn.turn + 1 } else { 0 };
+        *turn = if *turn + 1 < origin.requests.len() { *turn + 1 } else { 0 };
         conn.reader.reset(request.is_head);
         conn.exchange = Exchange {
             request: index,

@@ -42,7 +42,8 @@ impl<'a> Worker<'a> {
         shared: &'a Shared,
         out: Sender<Message>,
     ) -> io::Result<Worker<'a>> {
-        let conns: Vec<Conn> = plan.connections_of(thread).map(|index| Conn::new(plan.lane(index))).collect();
+        let conns: Vec<Conn> =
+            plan.connections_of(thread).map(|index| Conn::new(plan.origin_of(index))).collect();
         let desk = Desk {
             plan,
             addresses,
@@ -57,6 +58,7 @@ impl<'a> Worker<'a> {
             out,
             live: conns.len(),
             measuring: 0,
+            turns: (0..plan.origins.len()).map(|origin| plan.first_of(thread, origin)).collect(),
             preferred: vec![0; plan.origins.len()],
             window_start_ns: plan.schedule.window_start_ns(),
             window_end_ns: plan.schedule.window_end_ns().unwrap_or(u64::MAX),
