@@ -200,7 +200,7 @@ done
     "$(command -v apache2 || command -v httpd)" -v | head -n 1
     traffic_server --version 2>&1 | head -n 1 || true
     php -v | head -n 1
-    wrk -v 2>&1 | head -n 1
+    wrk -v 2>&1 | head -n 1 || true
     rustc --version
 } >"$out/machine.txt"
 awk -f bench/table.awk "$out/samples.jsonl" | tee "$out/table.md"

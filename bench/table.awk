@@ -27,6 +27,6 @@ END {
         key = order[i]; split(key, part, "|")
         base = part[1] "|limit|" part[3]
         printf "| %s | %s | %.2f | %s | %.2f | %s | %d | %d | %d | %s |\n", part[1], part[2] (part[3] == "thirst" ? " (load: thirst)" : ""), column(us, key), span(at, key, base),
-            column(us, key) + column(client, key), span(both, key, base), column(rps, key), column(p50, key), column(p99, key), asked[key] > 0 ? sprintf("%.4f %%", 100 * asked[key] / requests[key]) : ""
+            column(us, key) + column(client, key), span(both, key, base), column(rps, key), column(p50, key), column(p99, key), (asked[key] > 0 ? sprintf("%.4f %%", 100 * asked[key] / requests[key]) : "")
     }
 }

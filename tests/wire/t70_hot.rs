@@ -33,10 +33,11 @@ fn a_hot_answer_is_the_engines_answer() {
             ("Keep-Alive", "timeout=5"),
         ]);
         let size: usize = asked.target().trim_start_matches("/s").parse().unwrap();
-        (200, fields, vec![b'x'; size])
+        (200, fields, numbered(size))
     });
-    let server = Server::before(&origin.url, &[]);
-    for size in [0, 1, 1024, 8191, 8192, 8193, 100_000, 262_144] {
+    let text = "config = 1\n[hot]\nmax_bytes = \"4 MiB\"\n[[site]]\ndefault = true\norigin = \"ORIGIN\"\n";
+    let (server, _file) = Server::configured(&text.replace("ORIGIN", &origin.url), &[]);
+    for size in [0, 1, 1024, 8191, 8192, 8193, 100_000, 262_144, 1 << 20, (1 << 20) + 1, 4 << 20] {
         let path = format!("/s{size}");
         let hot = warm(&server, &path, &[("Accept-Language", "de")]);
         // HTTP/1.0 with keep-alive is the engine's, for the same entry.
@@ -44,7 +45,7 @@ fn a_hot_answer_is_the_engines_answer() {
         client.send(format!("GET {path} HTTP/1.0\r\nHost: test\r\nAccept-Language: de\r\n\r\n"));
         let engine = client.answer("GET");
         assert_eq!(engine.reason(), "fresh", "{}", engine.cache_status());
-        assert_eq!(hot.body, engine.body, "size {size}");
+        assert!(hot.body == numbered(size) && hot.body == engine.body, "size {size}");
         let without_connection = |mut fields: Vec<(String, String)>| {
             fields.retain(|(n, _)| n != "connection");
             fields
@@ -58,8 +59,32 @@ fn a_hot_answer_is_the_engines_answer() {
     }
     // One byte more than the hot tier takes.
     for _ in 0..5 {
-        assert_ne!(server.get("/s262145", &[]).reason(), "fresh-hot");
+        assert_ne!(server.get("/s4194305", &[]).reason(), "fresh-hot");
     }
+    // Large and small ones behind each other, to a client that reads only once all have been asked for: each goes out in
+    // turns, and in order.
+    let sizes = [4 << 20, 1, 1 << 20, 100_000, 4 << 20, 0, 8193, (1 << 20) + 1];
+    let mut client = server.connect();
+    for size in sizes {
+        // Hot on the core that this connection is with.
+        samovar_tests::server::soon("a hot answer", || {
+            let answer = client.get(&format!("/s{size}"), &[("Accept-Language", "de")]);
+            (answer.reason() == "fresh-hot").then_some(())
+        });
+    }
+    for size in sizes {
+        client.send(format!("GET /s{size} HTTP/1.1\r\nHost: test\r\nAccept-Language: de\r\n\r\n"));
+    }
+    for size in sizes {
+        let answer = client.answer("GET");
+        assert_eq!((answer.reason().as_str(), answer.body.len()), ("fresh-hot", size));
+        assert!(answer.body == numbered(size), "size {size}");
+    }
+}
+
+/// So many bytes, of which one can tell what stands where.
+fn numbered(size: usize) -> Vec<u8> {
+    (0..size).map(|at| (at % 251) as u8 ^ (at >> 16) as u8).collect()
 }
 
 #[test]

@@ -60,6 +60,9 @@ pub struct Accepted {
     pub peer: Option<SocketAddr>,
 }
 
+/// Room for fields that an engine has at least.
+const FIELDS_USUAL: usize = 100;
+
 /// What one core's connections share.
 pub struct Hub {
     pub(crate) side: Rc<dyn CoreSide>,
@@ -121,6 +124,12 @@ impl Hub {
         {
             conns.free.push(place);
         }
+    }
+
+    /// For how many field lines the engine of a new connection makes room: it does so anew for each request, so for no
+    /// more than are let through. Raised limits hold beyond that for connections that come later.
+    pub(crate) fn engine_fields(&self) -> usize {
+        self.head_limits.get().fields_max.max(FIELDS_USUAL)
     }
 
     /// Open connections.
@@ -195,6 +204,8 @@ pub(crate) struct Conn {
     pub(crate) hub: Rc<Hub>,
     accepted: Accepted,
     place: usize,
+    /// What its engine has room for, whatever the limits become: see [`Hub::engine_fields`].
+    pub(crate) fields_max: usize,
     waker: Cell<Option<Waker>>,
     pub(crate) wait: Cell<Wait>,
     since_ms: Cell<u64>,
@@ -224,6 +235,7 @@ impl Conn {
     fn new(hub: Rc<Hub>, accepted: Accepted, place: usize) -> Conn {
         let now_ms = hub.now_ms();
         Conn {
+            fields_max: hub.engine_fields(),
             hub,
             accepted,
             place,

@@ -17,6 +17,9 @@ pub(crate) const COPY_MAX_BYTES: u64 = 8 << 10;
 pub(crate) const HIGH_WATER_BYTES: usize = 64 << 10;
 /// Slices per write.
 const SLICES: usize = 64;
+/// Most of one write, and of what a connection writes before the core's others have their turn: large enough that a body
+/// of megabytes costs few calls and wakes its reader seldom, small enough that nobody waits for half a millisecond.
+const TURN_BYTES: usize = 1 << 20;
 
 #[derive(Default)]
 pub(crate) struct Out {
@@ -57,25 +60,32 @@ impl Out {
         }
     }
 
-    /// Writes everything; the flag says whether anything was written.
+    /// Writes everything; the flag says whether anything was written. Pending after a turn's worth, too, with a wake-up
+    /// under way.
     pub(crate) fn poll_drain<S: AsyncWrite + Unpin>(
         &mut self,
         io: &mut S,
         cx: &mut Context<'_>,
         progress: &mut bool,
     ) -> Poll<io::Result<()>> {
+        let mut turn_bytes = 0;
         while !self.is_empty() {
+            if turn_bytes >= TURN_BYTES {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             let written = if self.held.is_empty() {
                 ready!(Pin::new(&mut *io).poll_write(cx, self.buf.get(self.sent..).unwrap_or_default()))?
             } else {
                 let mut slices = [IoSlice::new(&[]); SLICES];
-                let n = self.gather(&mut slices);
+                let (n, _) = self.gather(&mut slices);
                 ready!(Pin::new(&mut *io).poll_write_vectored(cx, slices.get(..n).unwrap_or_default()))?
             };
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             *progress = true;
+            turn_bytes += written;
             self.advance(written);
         }
         self.buf.clear();
@@ -94,16 +104,18 @@ impl Out {
     ) -> io::Result<()> {
         let mut rest = body;
         let mut skip = 0;
-        while !rest.is_empty() {
+        let mut turn_bytes = 0;
+        while !rest.is_empty() && turn_bytes < TURN_BYTES {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let own = self.len();
             let n = {
                 let first = rest.first().and_then(|b| b.get(skip..)).unwrap_or_default();
                 let tail = rest.get(1..).unwrap_or_default().iter().map(|b| &b[..]);
-                let mut n = self.gather(&mut slices);
+                let (mut n, mut room) = self.gather(&mut slices);
                 for chunk in std::iter::once(first).chain(tail) {
-                    let Some(slot) = slices.get_mut(n) else { break };
-                    *slot = IoSlice::new(chunk);
+                    let Some(slot) = slices.get_mut(n).filter(|_| room > 0) else { break };
+                    *slot = IoSlice::new(chunk.get(..room).unwrap_or(chunk));
+                    room -= slot.len();
                     n += 1;
                 }
                 n
@@ -114,6 +126,7 @@ impl Out {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(Ok(written)) => {
                     *progress = true;
+                    turn_bytes += written;
                     self.advance(written.min(own));
                     (rest, skip) = after(rest, skip, written.saturating_sub(own));
                 }
@@ -125,15 +138,18 @@ impl Out {
         Ok(())
     }
 
-    /// Fills `slices` with what waits, in order.
-    fn gather<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES]) -> usize {
+    /// Fills `slices` with what waits, in order: how many, and how many bytes of a turn are left.
+    fn gather<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES]) -> (usize, usize) {
         let mut n = 0;
+        let mut room = TURN_BYTES;
         let mut from = self.sent;
         let mut put = |bytes: &'a [u8]| {
             if let Some(slot) = slices.get_mut(n)
                 && !bytes.is_empty()
+                && room > 0
             {
-                *slot = IoSlice::new(bytes);
+                *slot = IoSlice::new(bytes.get(..room).unwrap_or(bytes));
+                room -= slot.len();
                 n += 1;
             }
         };
@@ -143,7 +159,7 @@ impl Out {
             from = held.at.max(from);
         }
         put(self.buf.get(from..).unwrap_or_default());
-        n
+        (n, room)
     }
 
     fn advance(&mut self, mut n: usize) {

@@ -41,7 +41,7 @@ pub fn engine(hub: &Hub) -> Builder {
         .pipeline_flush(false)
         .half_close(false)
         .header_read_timeout(None)
-        .max_headers(crate::head::FIELDS_CAP)
+        .max_headers(hub.engine_fields())
         .max_buf_size((limits.head_max_bytes + (8 << 10)).max(256 << 10));
     http
 }

@@ -1,6 +1,7 @@
-//! An extent of a file as a body, read off the serving core.
+//! An extent of a file as a body.
 //!
-//! Reads pieces as they are asked for, so a slow client costs one piece of memory. Not here: sending by the
+//! What the system has in memory is read at once, on the serving core; for what it has not, a thread beside it waits
+//! for the disk. Reads pieces as they are asked for, so a slow client costs one piece of memory. Not here: sending by the
 //! kernel, ranges.
 
 use crate::files::Version;
@@ -8,17 +9,21 @@ use crate::{Failure, Reached};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use rustix::buffer::spare_capacity;
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use samovar_reason::Upstream;
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// How much is read at a time, bytes.
+/// How much is read from the disk at a time, bytes.
 const PIECE_BYTES: u64 = 256 * 1024;
+
+/// How much is read from memory at a time, bytes: small enough to be still in the core's cache when it is sent.
+const PIECE_AT_HAND_BYTES: u64 = 64 * 1024;
 
 /// Streams `len` bytes of `file` from `offset`.
 ///
@@ -43,6 +48,29 @@ struct FileBody {
 }
 
 impl FileBody {
+    /// The next piece, if the system need not wait for it: `RWF_NOWAIT` (Linux 4.14) refuses where it would.
+    fn at_hand(&self) -> Option<Result<Bytes, Failure>> {
+        let len = self.left.min(PIECE_AT_HAND_BYTES);
+        let mut bytes = vec![0; usize::try_from(len).ok()?];
+        let into = &mut [IoSliceMut::new(&mut bytes)];
+        let read =
+            preadv2(&self.file, into, self.offset, ReadWriteFlags::NOWAIT).ok().filter(|read| *read > 0)?;
+        bytes.truncate(read);
+        if read as u64 == self.left
+            && let Err(failure) = unchanged(&self.file, self.before)
+        {
+            return Some(Err(failure));
+        }
+        Some(Ok(Bytes::from(bytes)))
+    }
+
+    fn hand_out(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        let read = bytes.len() as u64;
+        self.offset = self.offset.saturating_add(read);
+        self.left = self.left.saturating_sub(read);
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
     fn start(&self) -> Result<JoinHandle<Result<Bytes, Failure>>, Failure> {
         let runtime = Handle::try_current().map_err(|error| failure(error.to_string()))?;
         let (file, before, offset) = (self.file.clone(), self.before, self.offset);
@@ -71,8 +99,9 @@ impl Body for FileBody {
         }
         let mut reading = match self.reading.take() {
             Some(reading) => reading,
-            None => match self.start() {
-                Ok(reading) => reading,
+            None => match self.at_hand().map_or_else(|| self.start().map(Err), |bytes| bytes.map(Ok)) {
+                Ok(Ok(bytes)) => return self.hand_out(bytes),
+                Ok(Err(reading)) => reading,
                 Err(failure) => return self.fail(failure),
             },
         };
@@ -81,12 +110,7 @@ impl Body for FileBody {
             return Poll::Pending;
         };
         match done.unwrap_or_else(|error| Err(failure(error.to_string()))) {
-            Ok(bytes) => {
-                let read = bytes.len() as u64;
-                self.offset = self.offset.saturating_add(read);
-                self.left = self.left.saturating_sub(read);
-                Poll::Ready(Some(Ok(Frame::data(bytes))))
-            }
+            Ok(bytes) => self.hand_out(bytes),
             Err(failure) => self.fail(failure),
         }
     }

@@ -64,10 +64,14 @@ pub fn drop_named_by_connection(headers: &mut HeaderMap) {
 /// Drops what ends here: the hop-by-hop fields and those that `Connection` names. `Proxy-Authenticate` stays, for the
 /// client may be talking to a proxy behind us.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    for name in connection_names(headers) {
-        headers.remove(name);
+    // One look at the names costs less than eight lookups that find nothing.
+    let here: Vec<HeaderName> = headers.keys().filter(|name| HOP_BY_HOP.contains(name)).cloned().collect();
+    if here.contains(&header::CONNECTION) {
+        for name in connection_names(headers) {
+            headers.remove(name);
+        }
     }
-    for name in &HOP_BY_HOP {
+    for name in here {
         headers.remove(name);
     }
 }
@@ -78,6 +82,8 @@ fn connection_names(headers: &HeaderMap) -> Vec<HeaderName> {
         .get_all(header::CONNECTION)
         .iter()
         .flat_map(|line| elements(line.as_bytes()))
+        // What it names nearly always; both go anyway, or are no field.
+        .filter(|name| !name.eq_ignore_ascii_case(b"keep-alive") && !name.eq_ignore_ascii_case(b"close"))
         .filter_map(|name| HeaderName::from_bytes(name).ok())
         .filter(|name| !END_TO_END.contains(name) && !name.as_str().starts_with("x-forwarded-"))
         .collect()

@@ -7,10 +7,20 @@ use crate::range::{Ranges, ranges};
 use crate::syntax::{Single, single};
 use crate::types::Selected;
 use crate::validator::{EntityTag, Tags, entity_tag, tags};
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 
 /// Where two-digit years are read from if the answer has no date of its own: 2026-01-01.
 const NEAR_S: i64 = 1_767_225_600;
+
+/// The fields of a request that select something else than the whole.
+const CONDITIONS: [HeaderName; 6] = [
+    header::IF_MATCH,
+    header::IF_UNMODIFIED_SINCE,
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_RANGE,
+    header::RANGE,
+];
 
 /// Decides, in the order of RFC 9110 §13.2.2.
 pub fn select(
@@ -22,6 +32,9 @@ pub fn select(
 ) -> Selected {
     // §13.2.1: conditions are for GET and HEAD here, and for answers that would be a success without them.
     if !(method == Method::GET || method == Method::HEAD) || !status.is_success() {
+        return Selected::Whole;
+    }
+    if !request.keys().any(|name| CONDITIONS.contains(name)) {
         return Selected::Whole;
     }
     let case = Case::new(request, answer);

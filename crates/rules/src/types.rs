@@ -94,7 +94,7 @@ pub struct HotWish {
 
 impl Default for HotWish {
     fn default() -> Self {
-        HotWish { enabled: true, threshold: 2, period_ms: 10_000, max_bytes: 256 * 1024, idle_ms: 120_000 }
+        HotWish { enabled: true, threshold: 2, period_ms: 10_000, max_bytes: 64 << 20, idle_ms: 120_000 }
     }
 }
 

@@ -11,8 +11,25 @@ const SECRET_PARTS: [&str; 8] =
 /// Whole names, or last words of names (`api_key`, `x-api-key`), that do.
 const SECRET_WORDS: [&str; 5] = ["key", "sig", "pwd", "pass", "auth"];
 
+/// Fields of nearly every request, whose names say nothing of secrets.
+const PLAIN: [&str; 10] = [
+    "host",
+    "user-agent",
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-type",
+    "content-length",
+    "if-none-match",
+];
+
 /// A field's value as it may be shown.
 pub fn redact(name: &str, value: &str) -> String {
+    if PLAIN.iter().any(|plain| name.eq_ignore_ascii_case(plain)) {
+        return value.to_owned();
+    }
     let name = name.to_ascii_lowercase();
     match name.as_str() {
         "cookie" => pairs(value, &[';'], |_| true),
@@ -30,6 +47,10 @@ pub fn redact(name: &str, value: &str) -> String {
 /// A URL as it may be shown: without user information, and without the values of variables (of the query, of path
 /// parameters and of the fragment) whose names speak of secrets.
 pub fn redact_url(url: &str) -> String {
+    // Without either there is neither a value to hide nor user information.
+    if !url.contains(['=', '@']) {
+        return url.to_owned();
+    }
     let (scheme, rest) = match url.find("://") {
         Some(at) => url.split_at_checked(at + 3).unwrap_or(("", url)),
         None => ("", url),

@@ -90,11 +90,11 @@ impl Ring {
 
 /// The record's own size and what it holds on the heap, about.
 fn record_bytes(record: &Record) -> usize {
-    let texts = [&record.client, &record.method, &record.url].map(String::len).iter().sum::<usize>();
+    // The client's text is the connection's.
+    let texts = record.url.len();
     let optional = [&record.referer, &record.user_agent].map(|text| text.as_ref().map_or(0, String::len));
-    let fields: usize = record.request_fields.iter().map(|(name, value)| name.len() + value.len() + 48).sum();
     let facts: usize = record.facts.iter().map(|fact| size_of_val(fact) + weight_bytes(fact)).sum();
-    size_of::<Record>() + texts + optional.iter().sum::<usize>() + fields + facts
+    size_of::<Record>() + texts + optional.iter().sum::<usize>() + record.request_fields.len_bytes() + facts
 }
 
 fn has_reason(record: &Record, code: &str) -> bool {
@@ -130,7 +130,7 @@ fn covers(glob: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{Fact, Tier};
+    use crate::types::{Fact, Fields, Tier};
     use proptest::prelude::*;
     use samovar_reason::Store;
 
@@ -152,7 +152,7 @@ mod tests {
             referer: None,
             user_agent: None,
             facts: vec![Fact::Store(Store::SetCookie)],
-            request_fields: Vec::new(),
+            request_fields: Fields::default(),
         })
     }
 

@@ -1,5 +1,8 @@
 //! The record of one request.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
 
 /// Where an answer came from.
@@ -77,9 +80,9 @@ pub struct Record {
     /// Arrival, ms since the Unix epoch.
     pub at_wall_ms: u64,
     /// Client address (`unix:` for a socket).
-    pub client: String,
+    pub client: Arc<str>,
     /// Method.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// Absolute URL as routed (host canonical), or the raw target if it could not be routed.
     pub url: String,
     /// `HTTP/1.1`.
@@ -105,5 +108,42 @@ pub struct Record {
     /// All facts in order.
     pub facts: Vec<Fact>,
     /// Request field names and values, credentials and cookies redacted.
-    pub request_fields: Vec<(String, String)>,
+    pub request_fields: Fields,
+}
+
+/// Names and values in one piece of memory: records are many, and short-lived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields(String);
+
+impl Fields {
+    /// For about so many bytes of names and values.
+    pub fn with_capacity(bytes: usize) -> Fields {
+        Fields(String::with_capacity(bytes))
+    }
+
+    /// Adds one, its value as it may be shown. Line ends, which no field can have, are left out.
+    pub fn push(&mut self, name: &str, value: &str) {
+        for (text, end) in [(name, '\0'), (value, '\n')] {
+            self.0.extend(text.split(['\0', '\n']));
+            self.0.push(end);
+        }
+    }
+
+    /// Names and values, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.lines().filter_map(|line| line.split_once('\0'))
+    }
+
+    /// Bytes it takes.
+    pub fn len_bytes(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
+impl<'t> FromIterator<(&'t str, &'t str)> for Fields {
+    fn from_iter<I: IntoIterator<Item = (&'t str, &'t str)>>(fields: I) -> Fields {
+        let mut all = Fields::default();
+        fields.into_iter().for_each(|(name, value)| all.push(name, value));
+        all
+    }
 }

@@ -38,7 +38,7 @@ fn record() -> Record {
             Fact::Hot(Hot::NotHotYet),
             Fact::HotProgress(1, 2),
         ],
-        request_fields: vec![("cookie".into(), "sid=s3cret".into()), ("accept".into(), "*/*".into())],
+        request_fields: [("cookie", "sid=s3cret"), ("accept", "*/*")].into_iter().collect(),
     }
 }
 
@@ -158,7 +158,7 @@ proptest! {
     fn no_input_changes_the_shape_of_a_log_line(
         client in hostile(), method in hostile(), url in hostile(), referer in hostile(), agent in hostile()
     ) {
-        let told = Record { client, method, url, referer: Some(referer), user_agent: Some(agent.clone()), ..record() };
+        let told = Record { client: client.into(), method: method.into(), url, referer: Some(referer), user_agent: Some(agent.clone()), ..record() };
         let mut line = Vec::new();
         combined(&told, &mut line);
         let line = String::from_utf8(line).unwrap();

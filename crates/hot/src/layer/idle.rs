@@ -171,7 +171,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
             return Ok(Some(Heads::More));
         }
         let hub = &self.conn.0.hub;
-        let limits = hub.head_limits.get();
+        let mut limits = hub.head_limits.get();
+        limits.fields_max = limits.fields_max.min(self.conn.0.fields_max);
         let mut scanned = self.input.scanned;
         let mut slots = head::slots();
         let parsed = match head::parse(self.input.bytes(), &mut scanned, &mut slots, &limits) {

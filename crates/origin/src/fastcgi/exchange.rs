@@ -74,13 +74,20 @@ struct Input {
 impl Exchange {
     /// `opening` holds the records up to the request's body; `left` is the body's length.
     pub(super) fn new(socket: Socket, opening: &[u8], body: Option<AskedBody>, left: u64, say: Say) -> Self {
+        let mut out = BytesMut::with_capacity(opening.len() + codec::HEAD_BYTES);
+        out.extend_from_slice(opening);
+        // Nothing follows: its end goes out with the rest, in one write.
+        let ended = body.is_none();
+        if ended {
+            codec::end_of_stream(&mut out, Outward::Stdin);
+        }
         Exchange {
             socket: Some(socket),
             decoder: Decoder::new(),
             read: BytesMut::new(),
-            out: BytesMut::from(opening),
+            out,
             written_bytes: 0,
-            input: Input { body, piece: Bytes::new(), left, ended: false, awaits_client: false },
+            input: Input { body, piece: Bytes::new(), left, ended, awaits_client: false },
             write_error: None,
             heard: false,
             answered: false,

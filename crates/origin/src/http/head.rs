@@ -9,9 +9,8 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode, Uri, Version, request, response};
 use samovar_reason::Upstream;
-use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::OnceLock;
 
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -94,7 +93,7 @@ fn was_here(headers: &HeaderMap) -> bool {
 
 /// The pipeline drops hop-by-hop fields; these would break our own framing, so no one is trusted with them.
 fn drop_own_framing(headers: &mut HeaderMap) {
-    for name in [
+    const FRAMING: [HeaderName; 6] = [
         header::CONNECTION,
         header::CONTENT_LENGTH,
         header::TRANSFER_ENCODING,
@@ -102,11 +101,13 @@ fn drop_own_framing(headers: &mut HeaderMap) {
         header::UPGRADE,
         // Answered by the front already: the body is here or on its way.
         header::EXPECT,
-    ] {
-        headers.remove(name);
+    ];
+    // One look at the names costs less than eight lookups that find nothing.
+    let is_framing =
+        |name: &HeaderName| FRAMING.contains(name) || *name == KEEP_ALIVE || *name == PROXY_CONNECTION;
+    if headers.keys().any(is_framing) {
+        FRAMING.iter().chain([&KEEP_ALIVE, &PROXY_CONNECTION]).for_each(|name| drop(headers.remove(name)));
     }
-    headers.remove(&KEEP_ALIVE);
-    headers.remove(&PROXY_CONNECTION);
 }
 
 fn target(base: &str, path: &str, query: Option<&str>) -> Result<Uri, Failure> {
@@ -131,9 +132,10 @@ fn target(base: &str, path: &str, query: Option<&str>) -> Result<Uri, Failure> {
 /// `Via`, `Forwarded` (RFC 7239) and the customary `X-Forwarded-*`.
 fn forward(headers: &mut HeaderMap, client: &Client, host: &str) {
     let version = client.version.strip_prefix("HTTP/").unwrap_or("1.1");
-    append(headers, header::VIA, format!("{version} {}", pseudonym()));
-    append(headers, header::FORWARDED, forwarded(client, host));
-    let from = client.remote.map(|address| plain(address.ip()).to_string());
+    append(headers, header::VIA, [version, " ", pseudonym()].concat());
+    let ip = client.remote.map(|address| plain(address.ip()));
+    let from = ip.map(|ip| ip.to_string());
+    append(headers, header::FORWARDED, forwarded(ip.zip(from.as_deref()), client.scheme, host));
     if let Some(from) = from.filter(|from| last_hop(headers) != Some(from.as_bytes())) {
         append(headers, FORWARDED_FOR.clone(), from);
     }
@@ -152,21 +154,22 @@ fn last_hop(headers: &HeaderMap) -> Option<&[u8]> {
 }
 
 /// One element: `for=192.0.2.1;host="a.example:8080";proto=http`. What is no token is quoted (RFC 7239 §4).
-fn forwarded(client: &Client, host: &str) -> String {
+fn forwarded(from: Option<(IpAddr, &str)>, scheme: &str, host: &str) -> String {
     let mut element = String::with_capacity(64);
-    match client.remote.map(|address: SocketAddr| plain(address.ip())) {
-        Some(IpAddr::V4(ip)) => drop(write!(element, "for={ip}")),
-        Some(IpAddr::V6(ip)) => drop(write!(element, "for=\"[{ip}]\"")),
-        None => element.push_str("for=unknown"),
+    element.push_str("for=");
+    match from {
+        Some((IpAddr::V4(_), ip)) => element.push_str(ip),
+        Some((IpAddr::V6(_), ip)) => element.extend(["\"[", ip, "]\""]),
+        None => element.push_str("unknown"),
     }
     let token = host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~!#$%&'*+^`|".contains(&b));
     if token && !host.is_empty() {
-        let _ = write!(element, ";host={host}");
+        element.extend([";host=", host]);
     } else {
         let escaped = host.replace('\\', "\\\\").replace('"', "\\\"");
-        let _ = write!(element, ";host=\"{escaped}\"");
+        element.extend([";host=\"", &escaped, "\""]);
     }
-    let _ = write!(element, ";proto={}", client.scheme);
+    element.extend([";proto=", scheme]);
     element
 }
 
@@ -177,10 +180,10 @@ fn plain(ip: IpAddr) -> IpAddr {
 
 /// Appends to a list field, on one line if there is one already: many applications read only the first line.
 fn append(headers: &mut HeaderMap, name: HeaderName, element: String) {
-    let lines: Vec<&[u8]> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
-    let value = if lines.is_empty() {
+    let value = if !headers.contains_key(&name) {
         HeaderValue::try_from(element)
     } else {
+        let lines: Vec<&[u8]> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
         let mut joined = lines.join(&b", "[..]);
         joined.extend_from_slice(b", ");
         joined.extend_from_slice(element.as_bytes());

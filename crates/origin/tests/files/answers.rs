@@ -212,8 +212,29 @@ fn a_stream_polled_outside_a_runtime_fails_politely() {
     let s = Scratch::new("noruntime");
     let mut file = File::create(s.at("f")).unwrap();
     file.write_all(b"x").unwrap();
-    let mut body = file_stream(Arc::new(File::open(s.at("f")).unwrap()), 0, 1);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let std::task::Poll::Ready(Some(Err(failure))) = body.as_mut().poll_frame(&mut context) else { panic!() };
-    assert_eq!(failure.reason, Upstream::ShortBody);
+    let first = |file, len| {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match file_stream(Arc::new(file), 0, len).as_mut().poll_frame(&mut context) {
+            std::task::Poll::Ready(Some(frame)) => frame.map(|frame| frame.into_data().unwrap()),
+            _ => panic!(),
+        }
+    };
+    assert_eq!(first(File::open(s.at("f")).unwrap(), 1).unwrap(), "x", "what was just written is at hand");
+    let nothing = first(File::open("/dev/null").unwrap(), 1);
+    assert_eq!(nothing.unwrap_err().reason, Upstream::ShortBody);
+}
+
+/// What the system has let go of comes from the disk, by another way.
+#[test]
+fn a_stream_from_the_disk_is_the_same() {
+    use rustix::fs::{Advice, fadvise};
+    let s = Scratch::new("disk");
+    let all: Vec<u8> = (0..1_500_000_u32).map(|at| (at % 251) as u8).collect();
+    std::fs::write(s.at("f"), &all).unwrap();
+    for (offset, len) in [(0, all.len()), (70_000, 900_000)] {
+        let file = File::open(s.at("f")).unwrap();
+        file.sync_all().unwrap();
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        assert_eq!(stream(file, offset as u64, len as u64).unwrap(), all[offset..offset + len]);
+    }
 }

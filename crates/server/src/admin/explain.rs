@@ -9,7 +9,7 @@ use http::{HeaderMap, Method};
 use samovar_policy::{RequestFacts, Verdict};
 use samovar_reason::{Explain, Hot, Lookup, Route as Why, Store};
 use samovar_rules::{RequestParts, Routed, Sites, UrlParts};
-use samovar_trace::{Fact, Record, Tier};
+use samovar_trace::{Fact, Fields, Record, Tier};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -157,7 +157,7 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         id: 0,
         at_wall_ms: now.wall_ms,
         client: "explain".into(),
-        method: method.to_string(),
+        method: method.to_string().into(),
         url: routed.key.url().to_string(),
         version: "HTTP/1.1",
         status: 0,
@@ -170,7 +170,7 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         referer: None,
         user_agent: None,
         facts,
-        request_fields: Vec::new(),
+        request_fields: Fields::default(),
     };
     variants.retain(|e| e.state() != samovar_cache::State::Dead);
     let mut value = samovar_trace::json(&record);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use samovar_hot::{ConnHandle, CoreSide, HotHit, Limits, status};
 use samovar_reason::{Explain, Reject};
-use samovar_trace::{Fact, Record, Tier};
+use samovar_trace::{Fact, Fields, Record, Tier};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -87,8 +87,9 @@ impl Side {
             client: conn
                 .accepted()
                 .peer
-                .map_or_else(|| "unix:".to_string(), |a| a.ip().to_canonical().to_string()),
-            method: words.next().unwrap_or("").to_string(),
+                .map_or_else(|| "unix:".to_string(), |a| a.ip().to_canonical().to_string())
+                .into(),
+            method: words.next().unwrap_or("").to_string().into(),
             url: samovar_trace::redact_url(words.next().unwrap_or("")),
             version: "HTTP/1.1",
             status: status(reject).as_u16(),
@@ -101,7 +102,7 @@ impl Side {
             referer: None,
             user_agent: None,
             facts: vec![Fact::Reject(reject)],
-            request_fields: Vec::new(),
+            request_fields: Fields::default(),
         };
         let shared = &self.core.shared;
         if shared.access_log.is_on() {
@@ -137,7 +138,7 @@ pub fn connection(
     port: u16,
     tls: bool,
 ) -> Rc<Connection> {
-    let text: Rc<str> = match peer {
+    let text: Arc<str> = match peer {
         Some(peer) => peer.ip().to_canonical().to_string().into(),
         None => "unix:".into(),
     };

@@ -113,13 +113,9 @@ fn believe(
         version,
     };
     // Rebuilt here for the origin; from a proxy, too, they would be inputs that no key knows of.
-    for name in ["forwarded", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server", "x-real-ip"] {
-        headers.remove(name);
-    }
+    drop_all(headers, &REBUILT);
     if !trusts(conn.ip()) {
-        for name in UNVOUCHED {
-            headers.remove(name);
-        }
+        drop_all(headers, &UNVOUCHED);
         return client;
     }
     let values: Vec<&str> =
@@ -137,6 +133,16 @@ fn believe(
     }
     client
 }
+
+/// Drops fields by their names; most requests have none of them, which one look at the names tells.
+fn drop_all(headers: &mut http::HeaderMap, names: &[&str]) {
+    if headers.keys().any(|name| names.contains(&name.as_str())) {
+        names.iter().for_each(|name| drop(headers.remove(*name)));
+    }
+}
+
+const REBUILT: [&str; 5] =
+    ["forwarded", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server", "x-real-ip"];
 
 /// Fields by which applications behind proxies let themselves be told where they are.
 const UNVOUCHED: [&str; 8] = [

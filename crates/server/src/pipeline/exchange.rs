@@ -28,7 +28,7 @@ pub struct Connection {
     /// Whether it came in under TLS.
     pub tls: bool,
     /// The peer in text, for logs.
-    pub text: Rc<str>,
+    pub text: Arc<str>,
 }
 
 impl Connection {

@@ -4,11 +4,11 @@ use super::exchange::{Exchange, Route};
 use crate::clock;
 use crate::config::LogFormat;
 use crate::state::Core;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use samovar_cache::HotCopy;
 use samovar_hot::HotHit;
 use samovar_reason::{Explain, Lookup, Upstream};
-use samovar_trace::{Fact, Record, Tier};
+use samovar_trace::{Fact, Fields, Record, Tier};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -79,8 +79,8 @@ impl Drop for Finish {
 fn record(x: Exchange, route: Option<Route>, came: &Came, first_byte_us: u64, body_bytes: u64) -> Record {
     let url = match &route {
         Some(route) => {
-            let query = route.query.as_ref().map(|q| format!("?{q}")).unwrap_or_default();
-            format!("{}://{}{}{query}", x.client.scheme, route.host, route.path)
+            let (before, query) = route.query.as_ref().map_or(("", ""), |query| ("?", query.as_str()));
+            [x.client.scheme, "://", &route.host, &route.path, before, query].concat()
         }
         None => format!("{}://{}{}", x.client.scheme, x.asked_host(), x.uri),
     };
@@ -91,8 +91,15 @@ fn record(x: Exchange, route: Option<Route>, came: &Came, first_byte_us: u64, bo
     Record {
         id: x.id,
         at_wall_ms: x.at.wall_ms,
-        client: x.client.remote.map_or_else(|| x.conn.text.to_string(), |a| a.ip().to_string()),
-        method: x.method.to_string(),
+        client: match x.client.remote {
+            // The connection has its text already.
+            Some(remote) if Some(remote) != x.conn.peer => remote.ip().to_string().into(),
+            _ => Arc::clone(&x.conn.text),
+        },
+        method: match x.method {
+            Method::GET => "GET".into(),
+            ref other => other.to_string().into(),
+        },
         url: samovar_trace::redact_url(&url),
         version,
         status: came.status.as_u16(),
@@ -105,7 +112,7 @@ fn record(x: Exchange, route: Option<Route>, came: &Came, first_byte_us: u64, bo
         referer: field(header::REFERER),
         user_agent: field(header::USER_AGENT),
         // A hit's request says nothing that its key does not; for the rest every field may have mattered.
-        request_fields: if came.tier == Tier::Memory { Vec::new() } else { fields(&x.headers) },
+        request_fields: if came.tier == Tier::Memory { Fields::default() } else { fields(&x.headers) },
         facts,
     }
 }
@@ -146,7 +153,7 @@ pub fn record_refresh(core: &Core, at: samovar_policy::Now, facts: Vec<Fact>) {
             referer: None,
             user_agent: None,
             facts,
-            request_fields: Vec::new(),
+            request_fields: Fields::default(),
         }),
     );
 }
@@ -155,13 +162,14 @@ fn text_of(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
     headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned())
 }
 
-fn fields(headers: &HeaderMap) -> Vec<(String, String)> {
-    headers
-        .iter()
-        .map(|(n, v)| {
-            (n.to_string(), samovar_trace::redact(n.as_str(), &String::from_utf8_lossy(v.as_bytes())))
-        })
-        .collect()
+fn fields(headers: &HeaderMap) -> Fields {
+    let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 2).sum();
+    let mut fields = Fields::with_capacity(bytes);
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        fields.push(name.as_str(), &samovar_trace::redact(name.as_str(), &value));
+    }
+    fields
 }
 
 fn log(core: &Core, record: &Record, format: LogFormat) {
@@ -200,8 +208,8 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
     let record = Record {
         id: core.shared.next_id(),
         at_wall_ms: clock::wall_ms(),
-        client: peer.map_or_else(|| "unix:".to_string(), |a| a.ip().to_canonical().to_string()),
-        method: "GET".to_string(),
+        client: peer.map_or_else(|| "unix:".into(), |a| a.ip().to_canonical().to_string().into()),
+        method: "GET".into(),
         url: samovar_trace::redact_url(key.split('\n').next().unwrap_or(key)),
         version: "HTTP/1.1",
         status: hit.prepared.status().as_u16(),
@@ -214,7 +222,7 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
         referer: text(hit.head.referer()),
         user_agent: text(hit.head.user_agent()),
         facts: vec![Fact::Key(key.to_string()), Fact::Lookup(Lookup::FreshHot, None, None)],
-        request_fields: Vec::new(),
+        request_fields: Fields::default(),
     };
     if logged {
         log(core, &record, core.shared.snapshot().settings.log.format);

@@ -30,8 +30,10 @@ pub async fn pass(
     let (sender, interims) = interim::channel(&x);
     question.interim = sender;
     let requested = clock::now();
-    let attempt = attempt::attempt(question, body, body_bytes);
-    let target = target(&x, &route);
+    // Boxed: it is four kilobytes, and every room it were carried through would copy them.
+    let attempt = Box::pin(attempt::attempt(question, body, body_bytes));
+    // What a safe method leaves behind is nothing.
+    let target = if x.method.is_safe() { None } else { target(&x, &route) };
     let came = match Invalidation::of(&x, &route, &target) {
         None => interim::passing(&mut x, interims, attempt).await.map(|got| (got, None)),
         Some(invalidation) => {

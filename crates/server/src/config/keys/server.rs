@@ -167,7 +167,13 @@ pub(crate) static HOT: Table = Table {
         )
         .or("2"),
         Key::new("period", Kind::Duration(1), "See `threshold`.", "\"1m\"").or("\"10s\""),
-        Key::new("max_bytes", Kind::Size(0), "Largest body that becomes hot.", "\"1 MiB\"").or("\"256 KiB\""),
+        Key::new(
+            "max_bytes",
+            Kind::Size(0),
+            "Largest body that becomes hot. A hot body is the stored one; being hot costs no second copy.",
+            "\"1 MiB\"",
+        )
+        .or("\"64 MiB\""),
         Key::new(
             "idle",
             Kind::Duration(1),
