@@ -27,5 +27,6 @@ mod t60_admin;
 mod t61_explained;
 mod t70_hot;
 mod t71_tls;
+mod t72_slow_clients;
 mod t80_php;
 mod t90_memory;

@@ -5,7 +5,7 @@
 
 use crate::head::{Head, HeadLimits};
 use crate::layer::Layer;
-use crate::limits::{Limits, Overdue, Wait, overdue};
+use crate::limits::{Limits, Overdue, Pace, Wait, overdue};
 use crate::map::{Grant, HotMap, MapBounds};
 use crate::prepared::Prepared;
 use bytes::Bytes;
@@ -211,6 +211,8 @@ pub(crate) struct Conn {
     since_ms: Cell<u64>,
     /// When a write was first refused without progress since; 0 if none is blocked.
     blocked_since_ms: Cell<u64>,
+    /// How much the client had still to take of what was written then, if anybody can tell.
+    blocked_unsent_bytes: Cell<Option<u64>>,
     pub(crate) overdue: Cell<Option<Overdue>>,
     /// The service has returned the answer's head.
     pub(crate) answering: Cell<bool>,
@@ -243,6 +245,7 @@ impl Conn {
             wait: Cell::new(Wait::Idle),
             since_ms: Cell::new(now_ms),
             blocked_since_ms: Cell::new(0),
+            blocked_unsent_bytes: Cell::new(None),
             overdue: Cell::new(None),
             answering: Cell::new(false),
             body_dropped: Cell::new(false),
@@ -298,11 +301,44 @@ impl Conn {
         }
     }
 
+    /// Begins to wait for more of a body, or goes on: what was waited before counts, until enough has come.
+    pub(crate) fn wait_for_body(&self, pace: &Pace) {
+        if self.wait.get() != Wait::Body {
+            self.wait_for(Wait::Body, true, self.hub.now_ms().saturating_sub(pace.waited_ms()));
+        }
+    }
+
+    /// So many bytes of a body came.
+    pub(crate) fn body_came(&self, pace: &mut Pace, bytes: usize) {
+        let waited_ms = match self.wait.get() {
+            Wait::Body => {
+                let in_all_ms = self.hub.now_ms().saturating_sub(self.since_ms.get());
+                in_all_ms.saturating_sub(pace.waited_ms())
+            }
+            _ => 0,
+        };
+        pace.came(waited_ms, bytes as u64, self.hub.limits.borrow().body_min_bytes());
+    }
+
     /// A write was refused for now.
-    pub(crate) fn write_blocked(&self, progress: bool) {
+    pub(crate) fn write_blocked(&self, progress: bool, unsent_bytes: impl FnOnce() -> Option<u64>) {
         if progress || self.blocked_since_ms.get() == 0 {
             self.blocked_since_ms.set(self.hub.now_ms().max(1));
+            self.blocked_unsent_bytes.set(unsent_bytes());
         }
+    }
+
+    /// Whether the client took as much as it must while the write was refused; if so it has its time anew.
+    pub(crate) fn took_enough(&self, unsent_bytes: Option<u64>) -> bool {
+        let enough = self.hub.limits.borrow().send_min_bytes();
+        let took =
+            self.blocked_unsent_bytes.get().zip(unsent_bytes).map(|(then, now)| then.saturating_sub(now));
+        let on = took.is_some_and(|bytes| bytes >= enough);
+        if on {
+            self.blocked_since_ms.set(self.hub.now_ms().max(1));
+            self.blocked_unsent_bytes.set(unsent_bytes);
+        }
+        on
     }
 
     pub(crate) fn write_went_on(&self) {

@@ -30,15 +30,15 @@ use crate::chunked::Chunked;
 use crate::head::Framing;
 use crate::hub::ConnHandle;
 use crate::inbuf::InBuf;
-use crate::limits::{Overdue, Wait};
+use crate::limits::{Overdue, Pace, Wait};
 use crate::out::Out;
 use crate::reject::BodyRejected;
+use crate::wire::Wire;
 use bytes::Bytes;
 use samovar_reason::Reject;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 /// How much a client may send ahead of the answer in flight.
 const AHEAD_BYTES: usize = 16 << 10;
@@ -85,6 +85,8 @@ pub struct Layer<S> {
     input: InBuf,
     out: Out,
     state: State,
+    /// How the body comes that is being read.
+    pace: Pace,
     /// The client has shut down its sending side.
     eof: bool,
     /// The stream has failed: nothing more can be written.
@@ -107,6 +109,7 @@ impl<S> Layer<S> {
             input: InBuf::default(),
             out: Out::default(),
             state: State::Idle,
+            pace: Pace::default(),
             eof: false,
             broken: false,
             mid_write: false,
@@ -178,7 +181,7 @@ impl Drop for Place {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
+impl<S: Wire> Layer<S> {
     /// Answers hot requests until one comes that is not.
     pub(crate) fn poll_until_cold(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         self.conn.0.watch(cx);
@@ -241,10 +244,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
 
     fn note_write(&self, blocked: bool, progress: bool) {
         if blocked {
-            self.conn.0.write_blocked(progress);
+            self.conn.0.write_blocked(progress, || self.io.unsent_bytes());
         } else {
             self.conn.0.write_went_on();
         }
+    }
+
+    /// Whether the client has taken too little of its answer for too long.
+    fn has_stopped_taking(&self) -> bool {
+        matches!(self.conn.0.overdue.get(), Some(Overdue::Limit(Reject::SendTimeout))) && !self.takes_on()
+    }
+
+    /// Whether it takes enough after all, as the system sees it: then its time begins anew.
+    fn takes_on(&self) -> bool {
+        let on = self.conn.0.took_enough(self.io.unsent_bytes());
+        if on {
+            self.conn.0.overdue.set(None);
+        }
+        on
     }
 
     /// hyper takes the head.
@@ -255,6 +272,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
         self.input.consume(n);
         *left -= n;
         if *left == 0 {
+            self.pace = Pace::default();
             let body_max_bytes = self.conn.0.hub.head_limits.get().body_max_bytes;
             self.state = match *framing {
                 Framing::None => State::Answering,
@@ -281,10 +299,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
             let filled = self.input.poll_fill(&mut self.io, cx, &self.conn.0.hub.scratch_in, max);
             let Poll::Ready(filled) = filled else {
                 self.settle_input();
-                self.wait_for(Wait::Body, false);
+                self.conn.0.wait_for_body(&self.pace);
                 return Poll::Pending;
             };
-            self.eof = filled? == 0;
+            let came = filled?;
+            self.conn.0.body_came(&mut self.pace, came);
+            self.eof = came == 0;
         }
         self.wait_for(Wait::Nothing, false);
         let State::Body(body) = &mut self.state else { return Poll::Ready(Ok(())) };
@@ -374,7 +394,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
     /// Writes what is owed, closes our side, reads on until the client closes its own.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            if self.broken || matches!(self.conn.0.overdue.get(), Some(Overdue::Limit(Reject::SendTimeout))) {
+            if self.broken || self.has_stopped_taking() {
                 self.state = State::Closing(Closing::Done);
             }
             match self.state {

@@ -63,6 +63,7 @@ mod out;
 mod prepared;
 mod reject;
 mod serve;
+mod wire;
 
 pub use head::{Framing, Head, HeadLimits};
 pub use hub::{Accepted, ConnHandle, CoreSide, HotHit, Hub};
@@ -72,3 +73,4 @@ pub use map::{CookieMatcher, CookieWish, Grant, HotMap, Listed, MapBounds, VaryV
 pub use prepared::{Lifetime, Prepared};
 pub use reject::{BodyRejected, status};
 pub use serve::{End, Pipe, engine, serve};
+pub use wire::Wire;

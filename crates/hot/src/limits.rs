@@ -18,12 +18,16 @@ pub struct Limits {
     pub body_max_bytes: Option<u64>,
     /// From the first byte of a head to its last; then 408.
     pub head_timeout_ms: u64,
-    /// Between two pieces of a body that someone wants to read; then 408 if nothing was answered yet.
+    /// Of waiting for a body that someone wants to read, with less than `rate_min_bytes` a second of it; then 408 if
+    /// nothing was answered yet.
     pub body_timeout_ms: u64,
     /// Without any request; then the connection closes silently.
     pub idle_timeout_ms: u64,
-    /// Without progress of a write; then the connection closes.
+    /// Of a client that takes less than `rate_min_bytes` a second of its answer; then the connection closes.
     pub send_timeout_ms: u64,
+    /// Bytes a second that a client must send of a body and take of an answer, over the whole of `body_timeout_ms` or
+    /// `send_timeout_ms`; less counts as nothing.
+    pub rate_min_bytes: u64,
     /// How long the answer to a client that has shut down its sending side is still worked on. A client that
     /// half-closes and one that has left look the same until something is written; 0 gives up at once.
     pub half_close_ms: u64,
@@ -40,8 +44,49 @@ impl Default for Limits {
             body_timeout_ms: 30_000,
             idle_timeout_ms: 75_000,
             send_timeout_ms: 60_000,
+            rate_min_bytes: 100,
             half_close_ms: 5_000,
         }
+    }
+}
+
+impl Limits {
+    /// Least that a client must take while a write is refused for the time it may be.
+    pub(crate) fn send_min_bytes(&self) -> u64 {
+        least(self.rate_min_bytes, self.send_timeout_ms)
+    }
+
+    /// Least that must come of a body in the time that may be waited for it.
+    pub(crate) fn body_min_bytes(&self) -> u64 {
+        least(self.rate_min_bytes, self.body_timeout_ms)
+    }
+}
+
+/// At least one byte: nothing at all is never enough.
+fn least(rate_bytes: u64, within_ms: u64) -> u64 {
+    (rate_bytes.saturating_mul(within_ms) / 1_000).max(1)
+}
+
+/// The pace at which a body comes: how long was waited for it, and how much came meanwhile, since it last kept up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pace {
+    waited_ms: u64,
+    came_bytes: u64,
+}
+
+impl Pace {
+    /// After `waited_ms` more of waiting `came_bytes` came.
+    pub(crate) fn came(&mut self, waited_ms: u64, came_bytes: u64, enough_bytes: u64) {
+        self.waited_ms = self.waited_ms.saturating_add(waited_ms);
+        self.came_bytes = self.came_bytes.saturating_add(came_bytes);
+        if self.came_bytes >= enough_bytes {
+            *self = Pace::default();
+        }
+    }
+
+    /// How long was waited before.
+    pub(crate) fn waited_ms(&self) -> u64 {
+        self.waited_ms
     }
 }
 
@@ -103,7 +148,7 @@ pub(crate) fn overdue(
 
 #[cfg(test)]
 mod tests {
-    use super::{Limits, Overdue, Wait, overdue};
+    use super::{Limits, Overdue, Pace, Wait, overdue};
     use samovar_reason::Reject;
 
     #[test]
@@ -127,6 +172,26 @@ mod tests {
             assert_eq!(overdue(wait, 1_000, 0, 1_000 + allowed, &l), Some(outcome), "{wait:?}");
         }
         assert_eq!(overdue(Wait::Nothing, 0, 0, u64::MAX, &l), None);
+    }
+
+    /// What comes in drops is not enough, however regularly it comes; who waits for us loses nothing by it.
+    #[test]
+    fn a_pace_is_kept_over_the_whole_time() {
+        let l =
+            Limits { body_timeout_ms: 30_000, send_timeout_ms: 1, rate_min_bytes: 100, ..Limits::default() };
+        assert_eq!((l.body_min_bytes(), l.send_min_bytes()), (3_000, 1));
+        let mut pace = Pace::default();
+        for second in 1..=20 {
+            pace.came(1_000, 99, l.body_min_bytes());
+            assert_eq!(pace.waited_ms(), second * 1_000);
+        }
+        pace.came(1_000, 1_020, l.body_min_bytes());
+        assert_eq!(pace, Pace::default(), "3,000 bytes within the time: it begins anew");
+        pace.came(0, 10, l.body_min_bytes());
+        assert_eq!(pace.waited_ms(), 0, "what was not waited for");
+        pace.came(u64::MAX, 1, u64::MAX);
+        pace.came(u64::MAX, u64::MAX, u64::MAX);
+        assert_eq!(pace, Pace::default());
     }
 
     #[test]

@@ -34,7 +34,9 @@ pub fn status(reject: Reject) -> StatusCode {
         }
         Reject::BadExpect => StatusCode::EXPECTATION_FAILED,
         Reject::ConnectMethod => StatusCode::NOT_IMPLEMENTED,
-        Reject::Stopping | Reject::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
+        Reject::Stopping | Reject::TooManyConnections | Reject::TooManyFromAddress => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::hub::{AnswerGuard, ConnHandle, Hub};
 use crate::layer::{Layer, Next};
+use crate::wire::Wire;
 use bytes::{Buf, Bytes};
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response};
@@ -49,7 +50,7 @@ pub fn engine(hub: &Hub) -> Builder {
 /// Runs a connection to its end. `service` is called for cold requests, one at a time.
 pub async fn serve<S, F, Fut, B, E>(mut layer: Layer<S>, http: &Builder, service: F) -> End<S>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: Wire,
     F: Fn(Request<Incoming>, ConnHandle) -> Fut,
     Fut: Future<Output = Result<Response<B>, E>>,
     B: Body + Unpin + 'static,

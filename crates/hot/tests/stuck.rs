@@ -72,6 +72,8 @@ impl AsyncRead for Script {
     }
 }
 
+impl samovar_hot::Wire for Script {}
+
 impl AsyncWrite for Script {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(cx, &[IoSlice::new(buf)])

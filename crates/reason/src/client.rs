@@ -29,6 +29,7 @@ reasons! {
         Stopping = "stopping", "the server is stopping", "";
         PlainHttp = "plain-http", "this port speaks TLS and the request came without", "ask for it with https://";
         TooManyConnections = "too-many-connections", "there are more connections than allowed", "raise `limits.connections_max`";
+        TooManyFromAddress = "too-many-from-address", "this address has more connections than allowed", "raise `limits.connections_per_address`, or name the proxy in `server.trusted_proxies`";
         BadEscape = "bad-escape", "the path holds a broken or forbidden percent escape", "";
         AboveRoot = "above-root", "the path climbs above the root", "";
     }

@@ -3,15 +3,14 @@
 //! Not here: when a request is whole; that is the layer's state.
 
 use super::{Closing, Layer, State};
-use crate::limits::Overdue;
+use crate::wire::Wire;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use samovar_reason::Reject;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite};
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Read for Layer<S> {
+impl<S: Wire> Read for Layer<S> {
     /// At most the rest of one request; nothing is put at the end of the stream.
     fn poll_read(
         self: Pin<&mut Self>,
@@ -44,9 +43,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Read for Layer<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
+impl<S: Wire> Layer<S> {
     fn check_send_timeout(&mut self) -> io::Result<()> {
-        if self.conn.0.overdue.get() == Some(Overdue::Limit(Reject::SendTimeout)) && !self.broken {
+        if !self.broken && self.has_stopped_taking() {
             self.broken = true;
             self.conn.0.hub.side.on_dropped(&self.conn, Reject::SendTimeout);
         }
@@ -79,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Write for Layer<S> {
+impl<S: Wire> Write for Layer<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.get_mut().poll_pass_on(cx, buf.len(), |io, cx| io.poll_write(cx, buf))
     }

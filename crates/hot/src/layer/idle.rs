@@ -9,12 +9,13 @@ use crate::limits::{Overdue, Wait};
 use crate::map::HotMap;
 use crate::out::{COPY_MAX_BYTES, HIGH_WATER_BYTES, Out};
 use crate::prepared::Prepared;
+use crate::wire::Wire;
 use samovar_reason::{Hot, Reject};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncWrite;
 
 /// How far [`Layer::take_heads`] came.
 enum Heads {
@@ -28,7 +29,7 @@ enum Heads {
     Rejected(Reject),
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
+impl<S: Wire> Layer<S> {
     /// Runs until there is something else to do: `true` with another state than idle, `false` if the connection
     /// is to be closed without another word.
     pub(super) fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
@@ -113,6 +114,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Layer<S> {
                 self.conn.0.hub.side.on_dropped(&self.conn, why);
                 Some(Ok(false))
             }
+            Reject::SendTimeout if self.takes_on() => None,
             Reject::SendTimeout => {
                 self.conn.0.hub.side.on_dropped(&self.conn, why);
                 Some(Err(io::ErrorKind::TimedOut.into()))

@@ -39,6 +39,7 @@ pub(crate) fn limits() -> Limits {
         body_timeout_ms: 2_000,
         idle_timeout_ms: 3_000,
         send_timeout_ms: 4_000,
+        rate_min_bytes: 0,
         half_close_ms: 500,
     }
 }

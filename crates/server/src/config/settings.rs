@@ -107,8 +107,12 @@ pub struct LimitSettings {
     pub idle_timeout: Duration,
     /// Without progress of an answer.
     pub send_timeout: Duration,
+    /// Bytes a second that a client must send or take at least.
+    pub rate_min_bytes: u64,
     /// Connections of clients.
     pub connections_max: usize,
+    /// Connections from one address; `None` for no bound.
+    pub connections_per_address: Option<u64>,
     /// For requests under way when the server stops.
     pub stop_timeout: Duration,
 }

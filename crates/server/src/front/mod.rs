@@ -5,6 +5,7 @@
 
 mod accept;
 mod banner;
+mod places;
 mod side;
 mod signals;
 mod tls;

@@ -126,6 +126,7 @@ pub fn limits(settings: &Settings) -> Limits {
         body_timeout_ms: ms(l.body_timeout),
         idle_timeout_ms: ms(l.idle_timeout),
         send_timeout_ms: ms(l.send_timeout),
+        rate_min_bytes: l.rate_min_bytes,
         ..Limits::default()
     }
 }

@@ -10,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use samovar_hot::Wire;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -170,6 +171,12 @@ impl AsyncRead for Tls {
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
             polled => polled,
         }
+    }
+}
+
+impl Wire for Tls {
+    fn unsent_bytes(&self) -> Option<u64> {
+        self.stream.get_ref().0.unsent_bytes()
     }
 }
 

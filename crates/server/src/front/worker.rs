@@ -1,21 +1,21 @@
 //! One serving core: a thread, a current-thread runtime, its share of the connections.
 
 use super::accept::Listener;
+use super::places::{Place, Places};
 use super::side::{Side, connection, hot_listener, limits};
 use super::tls;
 use crate::pipeline::{self, Connection};
 use crate::state::{Core, Job, Shared};
 use http_body_util::BodyExt;
-use samovar_hot::{Accepted, Hub, Layer, MapBounds};
+use samovar_hot::{Accepted, Hub, Layer, MapBounds, Wire};
 use samovar_reason::{Explain, Reject};
 use socket2::Socket;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
@@ -47,7 +47,7 @@ impl Running {
 /// If a thread cannot be started.
 pub fn start(shared: &Arc<Shared>, listeners: &mut [Listener], cores: usize) -> Result<Running, String> {
     let (stop, stopping) = watch::channel(false);
-    let connections = Arc::new(AtomicUsize::new(0));
+    let places = Arc::new(Places::default());
     let mut doors = Vec::with_capacity(cores);
     let mut threads = Vec::with_capacity(cores);
     for index in 0..cores {
@@ -59,11 +59,10 @@ pub fn start(shared: &Arc<Shared>, listeners: &mut [Listener], cores: usize) -> 
                 Some(Mine { id: l.id, port: l.port, tls: l.tls, unix: l.path.is_some(), socket: l.take()? })
             })
             .collect();
-        let (shared, stopping, connections) =
-            (Arc::clone(shared), stopping.clone(), Arc::clone(&connections));
+        let (shared, stopping, places) = (Arc::clone(shared), stopping.clone(), Arc::clone(&places));
         let thread = std::thread::Builder::new()
             .name(format!("core-{index}"))
-            .spawn(move || run(index, shared, mine, jobs, stopping, connections))
+            .spawn(move || run(index, shared, mine, jobs, stopping, places))
             .map_err(|e| format!("start a serving thread: {e}"))?;
         threads.push(thread);
     }
@@ -85,11 +84,11 @@ fn run(
     listeners: Vec<Mine>,
     jobs: UnboundedReceiver<Job>,
     stopping: watch::Receiver<bool>,
-    connections: Arc<AtomicUsize>,
+    places: Arc<Places>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
     match runtime {
-        Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping, connections)),
+        Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping, places)),
         Err(error) => crate::say!("samovar: core {index} cannot start: {error}"),
     }
 }
@@ -100,7 +99,7 @@ async fn core(
     listeners: Vec<Mine>,
     jobs: UnboundedReceiver<Job>,
     mut stopping: watch::Receiver<bool>,
-    connections: Arc<AtomicUsize>,
+    places: Arc<Places>,
 ) {
     let core = Core::new(index, shared);
     let snapshot = core.shared.snapshot();
@@ -115,7 +114,7 @@ async fn core(
             id: mine.id,
             port: mine.port,
             tls: mine.tls,
-            connections: Arc::clone(&connections),
+            places: Arc::clone(&places),
         };
         spawn_local(listen(door, mine, stopping.clone()));
     }
@@ -185,7 +184,7 @@ struct Door {
     id: u32,
     port: u16,
     tls: bool,
-    connections: Arc<AtomicUsize>,
+    places: Arc<Places>,
 }
 
 async fn listen(door: Door, mine: Mine, mut stopping: watch::Receiver<bool>) {
@@ -247,8 +246,8 @@ async fn rest(error: &std::io::Error) {
 }
 
 /// One connection more than allowed: told so, and closed.
-async fn turn_away<S: AsyncWrite + Unpin>(stream: S) {
-    tell(stream, "503 Service Unavailable\r\nretry-after: 1", Reject::TooManyConnections).await;
+async fn turn_away<S: AsyncWrite + Unpin>(stream: S, why: Reject) {
+    tell(stream, "503 Service Unavailable\r\nretry-after: 1", why).await;
 }
 
 /// An answer to a connection that has not begun.
@@ -263,36 +262,47 @@ async fn tell<S: AsyncWrite + Unpin>(mut stream: S, status: &str, why: Reject) {
     let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(answer.as_bytes())).await;
 }
 
-/// The stream, if there is a place for it among the connections; else the client is told so.
-fn take_place<S: AsyncWrite + Unpin + 'static>(door: &Door, stream: S) -> Option<S> {
-    let most = door.core.shared.snapshot().settings.limits.connections_max;
-    if door.connections.fetch_add(1, Ordering::Relaxed) < most {
-        return Some(stream);
+/// The stream and its place, if there is one; else the client is told so.
+fn take_place<S: AsyncWrite + Unpin + 'static>(
+    door: &Door,
+    stream: S,
+    peer: Option<SocketAddr>,
+) -> Option<(S, Place)> {
+    let snapshot = door.core.shared.snapshot();
+    let limits = &snapshot.settings.limits;
+    let each_max = limits.connections_per_address.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+    let address = peer.map(|peer| peer.ip().to_canonical()).filter(|ip| {
+        // Behind a proxy there are many.
+        each_max.is_some() && !snapshot.settings.server.trusted_proxies.trusts(Some(*ip))
+    });
+    match door.places.take(address, limits.connections_max, each_max) {
+        Ok(place) => Some((stream, place)),
+        Err(why) => {
+            door.core.counters.rejected.add(1);
+            spawn_local(turn_away(stream, why));
+            None
+        }
     }
-    door.connections.fetch_sub(1, Ordering::Relaxed);
-    door.core.counters.rejected.add(1);
-    spawn_local(turn_away(stream));
-    None
 }
 
 fn connect<S>(door: &Door, stream: S, peer: Option<SocketAddr>, local: Option<SocketAddr>)
 where
-    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    S: Wire + 'static,
 {
-    let Some(stream) = take_place(door, stream) else { return };
+    let Some((stream, place)) = take_place(door, stream, peer) else { return };
     let door = door.clone();
     let conn = met(&door, peer, local);
     let layer = door.hub.accept(stream, Accepted { listener: conn.listener, peer });
     spawn_local(async move {
         converse(&door, layer, &conn).await;
-        door.connections.fetch_sub(1, Ordering::Relaxed);
+        drop(place);
     });
 }
 
 /// The same, after a handshake that must come to an end as a head must.
 fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<SocketAddr>) {
     // Whoever is one too many is not worth a handshake.
-    let Some(stream) = take_place(door, stream) else { return };
+    let Some((stream, place)) = take_place(door, stream, Some(peer)) else { return };
     let door = door.clone();
     spawn_local(async move {
         let snapshot = door.core.shared.snapshot();
@@ -313,7 +323,7 @@ fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<S
                 Ok(Err(tls::Failed::Handshake)) | Err(_) => door.core.counters.rejected.add(1),
             }
         }
-        door.connections.fetch_sub(1, Ordering::Relaxed);
+        drop(place);
     });
 }
 
@@ -327,7 +337,7 @@ fn met(door: &Door, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<C
 /// All requests of a connection.
 async fn converse<S>(door: &Door, layer: Layer<S>, conn: &Rc<Connection>)
 where
-    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    S: Wire + 'static,
 {
     door.core.counters.accepted.add(1);
     let http = samovar_hot::engine(&door.hub);

@@ -60,7 +60,7 @@ pub(crate) static LIMITS: Table = Table {
         Key::new("line_max_bytes", Kind::Size(256), "Longest request line.", "\"8 KiB\"").or("\"16 KiB\""),
         Key::new("head_max_bytes", Kind::Size(1024), "Largest request head, with all fields.", "\"32 KiB\"")
             .or("\"64 KiB\""),
-        Key::new("fields_max", Kind::Int(8, 1000), "Fields of a request at most.", "200").or("100"),
+        Key::new("fields_max", Kind::Int(8, 256), "Fields of a request at most.", "200").or("100"),
         Key::new(
             "body_max_bytes",
             Kind::Either(&[Kind::Word(&[("unlimited", "no bound")]), Kind::Size(0)]),
@@ -78,7 +78,7 @@ pub(crate) static LIMITS: Table = Table {
         Key::new(
             "body_timeout",
             Kind::Duration(10),
-            "Longest pause between two pieces of a request's body.",
+            "How long a client may send less of a request's body than `rate_min` asks for.",
             "\"10s\"",
         )
         .or("\"30s\""),
@@ -92,12 +92,28 @@ pub(crate) static LIMITS: Table = Table {
         Key::new(
             "send_timeout",
             Kind::Duration(10),
-            "Longest pause in which a client takes nothing of its answer.",
+            "How long a client may take less of its answer than `rate_min` asks for.",
             "\"30s\"",
         )
         .or("\"60s\""),
+        Key::new(
+            "rate_min",
+            Kind::Size(0),
+            "Bytes a second that a client must send of a body and take of an answer, on the average of `body_timeout` and \
+             `send_timeout`; with 0 any byte is enough.",
+            "\"1 KiB\"",
+        )
+        .or("100"),
         Key::new("connections_max", Kind::Int(1, 10_000_000), "Connections of clients at once.", "1000")
             .or("10000"),
+        Key::new(
+            "connections_per_address",
+            Kind::Either(&[Kind::Word(&[("unlimited", "no bound")]), Kind::Int(1, 10_000_000)]),
+            "Connections from one address at once (IPv6: one network of 64 bits). Trusted proxies and unix sockets are \
+             not counted.",
+            "100",
+        )
+        .or("\"unlimited\""),
         Key::new(
             "stop_timeout",
             Kind::Duration(0),

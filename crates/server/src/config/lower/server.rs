@@ -120,7 +120,9 @@ pub(super) fn limits(root: &Checked) -> LimitSettings {
         body_timeout: t.duration("body_timeout"),
         idle_timeout: t.duration("idle_timeout"),
         send_timeout: t.duration("send_timeout"),
+        rate_min_bytes: t.amount("rate_min").unwrap_or(0),
         connections_max: t.count("connections_max"),
+        connections_per_address: t.amount("connections_per_address"),
         stop_timeout: t.duration("stop_timeout"),
     }
 }

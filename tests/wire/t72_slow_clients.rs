@@ -1,0 +1,129 @@
+//! Clients that take their time: those that go on slowly are served, those that only hold a place are not.
+
+use samovar_tests::origin::{Origin, own};
+use samovar_tests::server::Server;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// More than both ends of a connection hold between them.
+const LARGE: usize = 48 << 20;
+
+fn server(limits: &str, site: &str, origin: &Origin) -> Server {
+    let text = format!(
+        "config = 1\n[limits]\n{limits}\n[[site]]\nname = \"a\"\ndefault = true\norigin = \"{}\"\n{site}\n",
+        origin.url
+    );
+    // The file is read once; only `reload` would want it again.
+    Server::configured(&text, &["--workers", "1"]).0
+}
+
+fn large() -> Origin {
+    Origin::new(|_| (200, own(&[("Cache-Control", "max-age=60")]), vec![b'x'; LARGE]))
+}
+
+/// A connection on which the body is about to come, and the head that came before it.
+fn asked(server: &Server) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(server.url("").trim_start_matches("http://")).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"GET /large HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    (stream, String::from_utf8(head).unwrap())
+}
+
+/// Reads on until `got` is the whole body, or it breaks off.
+fn rest(stream: &mut TcpStream, mut got: usize) -> usize {
+    let mut piece = vec![0; 1 << 20];
+    while got < LARGE {
+        match stream.read(&mut piece) {
+            Ok(bytes @ 1..) => got += bytes,
+            _ => break,
+        }
+    }
+    got
+}
+
+#[test]
+fn a_slow_reader_gets_all_of_it_and_one_that_stops_does_not() {
+    let origin = large();
+    for (site, reason) in [("", "fresh-hot"), ("hot = false", "fresh")] {
+        let server = server("send_timeout = \"1s\"", site, &origin);
+        samovar_tests::server::soon("a hit", || {
+            let (mut stream, head) = asked(&server);
+            rest(&mut stream, 0);
+            head.contains(&format!("detail={reason}\r\n")).then_some(())
+        });
+        let ((mut slow, _), (mut stopped, _)) = (asked(&server), asked(&server));
+        // Half a megabyte a second: the system asks for more only when a third of its megabytes is gone, later than the
+        // limit.
+        let (mut piece, mut got) = (vec![0; 32 << 10], 0);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(4) {
+            slow.read_exact(&mut piece).unwrap();
+            got += piece.len();
+            std::thread::sleep(Duration::from_millis(60));
+        }
+        assert!(got < LARGE / 4, "it was slow: {got}");
+        assert_eq!(rest(&mut slow, got), LARGE, "{reason}");
+        let got = rest(&mut stopped, 0);
+        assert!(got < LARGE, "{reason}: {got} of {LARGE}, though nothing was taken for four seconds");
+    }
+}
+
+#[test]
+fn a_body_that_comes_in_drops_is_refused() {
+    let origin = Origin::counting(&[]);
+    let server = server("body_timeout = \"1s\"\nrate_min = \"100 B\"", "", &origin);
+    let upload = |each: usize, pause_ms: u64| {
+        let mut client = server.connect();
+        let total = 900;
+        client.send(format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {total}\r\n\r\n"));
+        let begun = Instant::now();
+        for _ in 0..total / each {
+            client.send(vec![b'x'; each]);
+            std::thread::sleep(Duration::from_millis(pause_ms));
+            if begun.elapsed() > Duration::from_secs(5) {
+                break;
+            }
+        }
+        client.try_answer("POST").map(|answer| (answer.status, answer.text()))
+    };
+    // 225 bytes a second, in pieces; and five a second, none of them late.
+    assert_eq!(upload(45, 200).unwrap().0, 200);
+    let refused = upload(1, 200);
+    assert!(refused.is_none_or(|(status, text)| status == 408 && text.contains("body-timeout")));
+    assert_eq!(origin.count(), 1, "the other never became a whole request");
+}
+
+#[test]
+fn one_address_has_its_share_of_the_connections() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
+    let server_of = |more: &str| server(&format!("connections_per_address = 2{more}"), "", &origin);
+    let limited = server_of("");
+    let (mut first, mut second) = (limited.connect(), limited.connect());
+    assert_eq!((first.get("/", &[]).status, second.get("/", &[]).status), (200, 200));
+    let refused = limited.connect().answer("GET");
+    assert_eq!((refused.status, refused.reason().as_str()), (503, "too-many-from-address"));
+    let elsewhere = |server: &Server| {
+        let args =
+            ["-s", "-o", "/dev/null", "-w", "%{http_code}", "--interface", "127.0.0.2", &server.url("/")];
+        String::from_utf8(Command::new("curl").args(args).output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(elsewhere(&limited), "200", "another address has its own");
+    drop(first);
+    samovar_tests::server::soon("room for another", || {
+        limited.connect().try_answer_to("/").filter(|answer| answer.status == 200)
+    });
+    // Behind a proxy there are many clients.
+    let trusting = server_of("\n[server]\ntrusted_proxies = [\"127.0.0.1\"]");
+    let all: Vec<_> = (0..5).map(|_| trusting.connect()).collect();
+    for mut client in all {
+        assert_eq!(client.get("/", &[]).status, 200);
+    }
+}
