@@ -14,7 +14,7 @@ END {
     height = 30 * servers + 46
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 %d\" font-family=\"system-ui, sans-serif\" font-size=\"13\">\n", height
     print "<style>text{fill:#24292f}.b{fill:#8c959f}.o{fill:#bf5b17}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.b{fill:#6e7681}.o{fill:#f0883e}}</style>"
-    printf "<text x=\"8\" y=\"20\" font-weight=\"600\">CPU per request, microseconds: %s</text>\n", title == "" ? test : title
+    printf "<text x=\"8\" y=\"20\" font-weight=\"600\">%s</text>\n", (title == "" ? test ": CPU per request, microseconds" : title)
     for (i = 1; i <= servers; i++) {
         y = 30 * i + 6; w = most > 0 ? 420 * value[order[i]] / most : 0
         printf "<text x=\"140\" y=\"%d\" text-anchor=\"end\">%s</text><rect class=\"%s\" x=\"148\" y=\"%d\" width=\"%.1f\" height=\"20\" rx=\"3\"/><text x=\"%.1f\" y=\"%d\">%.2f</text>\n", y + 15, order[i], order[i] ~ /^samovar/ ? "o" : "b", y, w, 154 + w, y + 15, value[order[i]]
