@@ -1,11 +1,11 @@
 # Everything a newcomer or CI types. The work is done by cargo and by the small scripts in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench fuzz mutants clean
+.PHONY: help demo test test-all lint bench instructions fuzz mutants clean
 
 help: ## this list
 	@printf 'Samovar: an output cache that explains itself; thirst: the load tester beside it.\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 	@printf '\nNeeds a Rust toolchain (1.95 or newer); what else is missing is installed, saying so.\n'
 
 demo: ## measure a slow handler, add one rule, measure again, ask why (KEEP=1 leaves it running)
@@ -23,6 +23,9 @@ lint: ## format and lints only
 
 bench: ## measure beside other servers, into bench/runs/
 	@bash scripts/bench.sh
+
+instructions: ## count what a hot answer costs, exactly, and compare with the accepted figure
+	@bash scripts/instructions.sh
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60) each
 	@bash scripts/fuzz.sh

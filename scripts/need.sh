@@ -2,7 +2,7 @@
 # Installs what is missing with the system's package manager, saying what and why.
 #
 #   need.sh TOOL…      with TOOL among: cc c++ curl h2o haproxy httpd make nginx node npm openssl php-fpm trafficserver
-#                      varnish wrk
+#                      valgrind varnish wrk
 #
 # Nothing is done, and nothing printed, where all is there already.
 set -euo pipefail
@@ -28,6 +28,7 @@ why() {
     curl) echo "the tests and the demo ask with it, as users do" ;;
     make) echo "it runs the targets of the Makefile" ;;
     openssl) echo "the TLS tests hold a connection with it, and it makes certificates for a try" ;;
+    valgrind) echo "it counts the instructions of a hot answer" ;;
     node | npm) echo "the public HTTP cache suite is written for it; nothing else here is" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
     *) echo "it is needed" ;;

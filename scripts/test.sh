@@ -12,7 +12,7 @@ need_components
 if [[ ${1:-} == lint ]]; then
     bash scripts/need.sh cc || exit 1
 else
-    bash scripts/need.sh cc curl openssl php-fpm node npm || exit 1
+    bash scripts/need.sh cc curl openssl php-fpm node npm valgrind || exit 1
 fi
 
 failed_steps=()
@@ -51,6 +51,7 @@ if [[ ${1:-} != lint ]]; then
     # End-to-end tests start these; the same profile as the tests, so that nothing is compiled twice.
     step "Programs" cargo build --locked --workspace --bins
     step "Tests" tests
+    step "Instructions of a hot answer" bash scripts/instructions.sh
 fi
 
 # Colours may stand before "test result".
