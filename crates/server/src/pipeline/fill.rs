@@ -7,18 +7,14 @@ use super::look::{growing_source, serve, ttl_s};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::wishes_for;
-use super::{finish, interim, part, pass};
+use super::{finish, interim, keep, part, pass, take_in};
 use crate::clock;
-use crate::state::{Shared, Snapshot};
-use bytes::Bytes;
+use crate::state::Shared;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use http_body_util::BodyExt;
 use samovar_cache::{Decided, Entry, EntryHead, FillFailure, Joined, Sink, State, Ticket};
 use samovar_origin::{Answer, AnswerBody};
-use samovar_policy::{
-    CacheStatus, Exchange as Times, Freshness, RequestFacts, ReuseDecision, VaryValues, Verdict, Wishes,
-};
-use samovar_reason::{Explain, Lifetime, Lookup, Store, Upstream};
+use samovar_policy::{CacheStatus, Exchange as Times, ReuseDecision, Verdict};
+use samovar_reason::{Explain, Lookup, Store, Upstream};
 use samovar_trace::{Fact, Tier};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,20 +24,17 @@ use tokio::sync::oneshot;
 /// How long it is remembered that a key's answers cannot be stored, ms.
 const NOT_STORABLE_MS: u64 = 10_000;
 
-/// A fill that nobody reads any more goes on if no more than this is left of it, bytes.
-const WORTH_FETCHING_BYTES: u64 = 16 * 1024 * 1024;
-
 /// What a fill needs to outlive its request.
 pub(super) struct Job {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     pub(super) question: Question,
-    any_cookies: bool,
+    pub(super) any_cookies: bool,
     base: Option<(Arc<Entry>, ReuseDecision)>,
     late: Rc<RefCell<Vec<Fact>>>,
     /// Stored only on the origin's own explicit word for how long it is fresh.
-    explicit_only: bool,
+    pub(super) explicit_only: bool,
     /// Nobody reads it, and it is wanted all the same: it takes the place of what is served stale meanwhile.
-    background: bool,
+    pub(super) background: bool,
 }
 
 /// What the request that began a fill is told when the head has decided.
@@ -320,13 +313,13 @@ pub(super) async fn on_head(
     }
     let snapshot = Arc::clone(&job.question.snapshot);
     let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
-    drop_fields(&mut got.answer, &wishes);
+    keep::drop_fields(&mut got.answer, &wishes);
     let announced = attempt::announced(&got.answer.body);
-    let (more, decision) = decide(&job, &ticket, &got.answer, times, announced, got.ours);
+    let (more, decision) = keep::decide(&job, &ticket, &got.answer, times, announced, got.ours);
     facts.extend(more);
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
-        let of_the_key = is_of_the_key(decision.reason, got.answer.status);
+        let of_the_key = keep::is_of_the_key(decision.reason, got.answer.status);
         let until_ms = if of_the_key { times.answered.mono_ms + NOT_STORABLE_MS } else { 0 };
         if of_the_key && let Some((base, _)) = &job.base {
             // What is stored is not the answer any more, and must not come back when the origin fails.
@@ -336,12 +329,12 @@ pub(super) async fn on_head(
         let _gone = tell.send(Told { facts, outcome: Outcome::Alone(Box::new(got)) });
         return;
     };
-    let head = entry_head(&job, &mut got, freshness, decision.reason, times);
+    let head = keep::entry_head(&job, &mut got, freshness, decision.reason, times);
     let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
     let (min_bytes, max_bytes) = (wishes.min_bytes, wishes.max_bytes);
     let mut sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
     tell_shared(tell, facts, own_fields, &sink, decision.reason).await;
-    let came = match take_in(&job, &mut sink, got.answer.body, announced).await {
+    let came = match take_in::take_in(&job, &mut sink, got.answer.body, announced).await {
         Ok(()) => sink.finish(min_bytes, clock::now().mono_ms).map(|_| ()),
         Err(broken) => Err(broken.end(sink)),
     };
@@ -353,50 +346,6 @@ pub(super) async fn on_head(
             // It came whole, and is the answer now, though it cannot be kept.
             job.shared.cache.drop_entry(base);
         }
-    }
-}
-
-/// The verdict on storing an answer, and what the record says of it beside the verdict itself.
-pub(super) fn decide(
-    job: &Job,
-    ticket: &Ticket,
-    answer: &Answer,
-    times: Times,
-    announced: Option<u64>,
-    ours: bool,
-) -> (Vec<Fact>, samovar_policy::StoreDecision) {
-    let wishes = wishes_for(&job.question.snapshot, &job.question.route, ours);
-    let decision = judge(job, ticket, answer, &wishes, times, announced);
-    let mut facts = Vec::new();
-    facts.extend((!decision.overridden.is_empty()).then(|| Fact::Overridden(decision.overridden.clone())));
-    if let Some(freshness) = &decision.freshness {
-        facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(freshness)));
-    }
-    (facts, decision)
-}
-
-/// What is stored beside the body.
-pub(super) fn entry_head(
-    job: &Job,
-    got: &mut Got,
-    freshness: Freshness,
-    reason: Store,
-    times: Times,
-) -> EntryHead {
-    let snapshot = Arc::clone(&job.question.snapshot);
-    let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
-    let headers = std::mem::take(&mut got.answer.headers);
-    let tags = tags(got, &headers, freshness.source, &snapshot, &job.question.route);
-    got.answer.headers = headers;
-    EntryHead {
-        status: got.answer.status,
-        headers: dated(samovar_policy::stored_fields(&got.answer.headers, &wishes), times.answered.wall_ms),
-        freshness,
-        vary: vary_of(job, &got.answer.headers),
-        tags,
-        reason,
-        rule: mark(job),
-        epoch: snapshot.epoch,
     }
 }
 
@@ -416,88 +365,6 @@ pub(super) async fn tell_shared(
         // Lets the request begin to read, so that "nobody reads" cannot be true by accident of order.
         tokio::task::yield_now().await;
     }
-}
-
-/// Fields with values of their own. Those of an upstream's answer are slices of the buffer it was read into, and
-/// one stored value would keep all of it alive, uncounted.
-fn owned(headers: &HeaderMap) -> HeaderMap {
-    let mut copy = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers {
-        if let Ok(mut own) = HeaderValue::from_bytes(value.as_bytes()) {
-            own.set_sensitive(value.is_sensitive());
-            copy.append(name.clone(), own);
-        }
-    }
-    copy
-}
-
-/// What is stored without a `Date` gets the moment it came (RFC 9110 §6.6.1), or every later answer would be
-/// dated anew.
-fn dated(headers: HeaderMap, wall_ms: u64) -> HeaderMap {
-    let mut headers = owned(&headers);
-    if !headers.contains_key(header::DATE) {
-        let moment = std::time::UNIX_EPOCH + std::time::Duration::from_millis(wall_ms);
-        if let Ok(value) = HeaderValue::try_from(httpdate::fmt_http_date(moment)) {
-            headers.insert(header::DATE, value);
-        }
-    }
-    headers
-}
-
-fn drop_fields(answer: &mut Answer, wishes: &Wishes) {
-    for name in &wishes.drop_fields {
-        answer.headers.remove(name);
-    }
-}
-
-fn judge(
-    job: &Job,
-    ticket: &Ticket,
-    answer: &Answer,
-    wishes: &Wishes,
-    times: Times,
-    announced: Option<u64>,
-) -> samovar_policy::StoreDecision {
-    let refused = |reason| samovar_policy::StoreDecision { freshness: None, reason, overridden: Vec::new() };
-    if let Some(reason) = ticket.refuses() {
-        return refused(reason);
-    }
-    if job.shared.epoch() != job.question.snapshot.epoch {
-        return refused(Store::ConfigChanged);
-    }
-    let facts = request_facts(job);
-    let decision = samovar_policy::storable(&facts, answer.status, &answer.headers, wishes, times, announced);
-    let too_large = announced.is_some_and(|b| b > job.shared.cache.body_max_bytes());
-    if job.explicit_only && decision.freshness.is_some_and(|f| !f.explicit) {
-        return refused(Store::MethodNotStored);
-    }
-    if decision.freshness.is_some() && too_large {
-        return refused(Store::BudgetTooSmall);
-    }
-    decision
-}
-
-fn request_facts(job: &Job) -> RequestFacts<'_> {
-    RequestFacts {
-        method: &Method::GET,
-        headers: &job.question.headers,
-        relevant_cookies: job.question.route.relevant_cookies,
-        has_query: job.question.route.query.is_some(),
-        any_cookies: job.any_cookies,
-    }
-}
-
-/// Whether a refusal says something of the key, so that it is worth remembering, or of this request alone.
-fn is_of_the_key(reason: Store, status: StatusCode) -> bool {
-    let of_the_request = matches!(
-        reason,
-        Store::RequestCookie
-            | Store::RequestAuthorization
-            | Store::RequestNoStore
-            | Store::AdmitAfter
-            | Store::ConfigChanged
-    );
-    !of_the_request && samovar_policy::is_of_the_resource(status)
 }
 
 /// Our own files know without a transfer that nothing changed: the validator is the same.
@@ -523,11 +390,11 @@ pub(super) fn on_confirmed(
     let headers = samovar_policy::merge_304(&base.head.headers, &got.answer.headers);
     let merged =
         Answer { status: base.head.status, headers, body: AnswerBody::Empty, timing: got.answer.timing };
-    let decision = judge(job, &ticket, &merged, &wishes, times, base.body.len_bytes());
+    let decision = keep::judge(job, &ticket, &merged, &wishes, times, base.body.len_bytes());
     facts.push(Fact::Lookup(Lookup::Revalidated, None, None));
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
-        if is_of_the_key(decision.reason, merged.status) {
+        if keep::is_of_the_key(decision.reason, merged.status) {
             // From now on it is not to be kept, and so not to be given to anyone else.
             job.shared.cache.drop_entry(&base);
         }
@@ -539,21 +406,21 @@ pub(super) fn on_confirmed(
     };
     // A 304 need not repeat what was said: groups are read from the merged head, and tags are kept where it has none.
     let silent = got.tags.is_empty();
-    let mut tags = tags(got, &merged.headers, freshness.source, &snapshot, &job.question.route);
+    let mut tags = keep::tags(got, &merged.headers, freshness.source, &snapshot, &job.question.route);
     if silent {
-        let kept = base.head.tags.iter().filter(|tag| !tag.starts_with(GROUP) && !tags.contains(tag));
+        let kept = base.head.tags.iter().filter(|tag| !tag.starts_with(keep::GROUP) && !tags.contains(tag));
         let kept: Vec<_> = kept.cloned().collect();
         tags.extend(kept);
     }
     let head = EntryHead {
         status: base.head.status,
-        headers: dated(samovar_policy::stored_fields(&merged.headers, &wishes), times.answered.wall_ms),
+        headers: keep::dated(samovar_policy::stored_fields(&merged.headers, &wishes), times.answered.wall_ms),
         freshness,
         // What it varies by may be said only now; this request is the one that both answers are for.
-        vary: vary_of(job, &merged.headers),
+        vary: keep::vary_of(job, &merged.headers),
         tags,
         reason: Store::Refreshed,
-        rule: mark(job),
+        rule: keep::mark(job),
         epoch: snapshot.epoch,
     };
     let (_, stored) = ticket.refresh(&base, head, times.answered.mono_ms);
@@ -563,137 +430,6 @@ pub(super) fn on_confirmed(
     let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
     let outcome = Outcome::Shared { own_fields, store };
     let _gone = tell.send(Told { facts, outcome });
-}
-
-/// What the tags of groups begin with.
-pub(super) const GROUP: &str = "group:";
-
-/// A group of answers as a tag; groups hold within one URI origin (RFC 9875 §2.1), which a key begins with.
-pub(super) fn group_tag(key: &str, name: &str) -> Box<str> {
-    let origin = key.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
-    format!("{GROUP}{origin} {name}").into()
-}
-
-/// The origin's own tags; and where a change ends the answer's life, those of what it was made of.
-fn tags(
-    got: &mut Got,
-    headers: &HeaderMap,
-    source: Lifetime,
-    snapshot: &Snapshot,
-    route: &Route,
-) -> Vec<Box<str>> {
-    let mut tags = std::mem::take(&mut got.tags);
-    let groups = samovar_policy::groups(headers);
-    tags.extend(groups.iter().map(|name| group_tag(&route.key, name)));
-    if source == Lifetime::UntilChanged {
-        tags.append(&mut got.made_of);
-    }
-    tags.extend(snapshot.rule_tag(route));
-    tags
-}
-
-fn mark(job: &Job) -> Arc<str> {
-    let route = &job.question.route;
-    job.question.snapshot.mark(route.site, route.rule).cloned().unwrap_or_else(|| Arc::from(""))
-}
-
-fn vary_of(job: &Job, answer: &HeaderMap) -> VaryValues {
-    let names = samovar_policy::vary_named(answer);
-    let rule = job.question.route.rule_in(&job.question.snapshot);
-    let normalise = |name: &HeaderName, headers: &HeaderMap| match rule {
-        Some(rule) => rule.normaliser()(name, headers),
-        None => samovar_rules::normalise_by_meaning(name, headers),
-    };
-    samovar_policy::vary_values(&names, &job.question.headers, &normalise)
-}
-
-/// How a body broke off.
-pub(super) struct Broken {
-    store: Store,
-    failure: FillFailure,
-}
-
-impl Broken {
-    fn new(store: Store, reason: Upstream, detail: impl Into<Arc<str>>) -> Broken {
-        Broken { store, failure: FillFailure { reason, detail: detail.into() } }
-    }
-
-    /// Tells everyone who reads.
-    pub(super) fn end(self, sink: Sink) -> Store {
-        sink.fail(self.failure);
-        self.store
-    }
-}
-
-/// Takes a body in. If it is known how many bytes there are to be in all, no more than these are handed on: whoever reads
-/// along was told a length, and would take what is too much for what comes next.
-pub(super) async fn take_in(
-    job: &Job,
-    sink: &mut Sink,
-    body: AnswerBody,
-    announced: Option<u64>,
-) -> Result<(), Broken> {
-    let mut frames = match body {
-        AnswerBody::Empty => return whole(sink, announced),
-        AnswerBody::Bytes(bytes) => {
-            push(sink, bytes, announced)?;
-            return whole(sink, announced);
-        }
-        AnswerBody::File { file, offset, len } => samovar_origin::file_stream(file, offset, len),
-        AnswerBody::Stream { frames, .. } => frames,
-    };
-    loop {
-        if !sink.room().await || (!job.background && abandoned(sink, announced)) {
-            return Err(Broken::new(Store::Abandoned, Upstream::ClientGone, "every client left"));
-        }
-        match frames.frame().await {
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    push(sink, data, announced)?;
-                }
-                // Whoever has its last byte may ask for more at once: by then it is stored.
-                if frames.is_end_stream() {
-                    return whole(sink, announced);
-                }
-            }
-            Some(Err(failure)) => {
-                return Err(Broken::new(Store::Incomplete, failure.reason, failure.detail));
-            }
-            None => return whole(sink, announced),
-        }
-    }
-}
-
-fn push(sink: &mut Sink, data: Bytes, announced: Option<u64>) -> Result<(), Broken> {
-    if announced.is_some_and(|bytes| sink.arrived_bytes() + data.len() as u64 > bytes) {
-        return Err(not_as_announced());
-    }
-    sink.push(data);
-    Ok(())
-}
-
-fn whole(sink: &Sink, announced: Option<u64>) -> Result<(), Broken> {
-    if announced.is_none_or(|bytes| bytes == sink.arrived_bytes()) {
-        return Ok(());
-    }
-    Err(not_as_announced())
-}
-
-fn not_as_announced() -> Broken {
-    let detail = "the body is not as long as announced";
-    Broken::new(Store::Incomplete, Upstream::ShortBody, detail)
-}
-
-/// Nobody reads it or is about to, and what is left is more than is worth fetching for nobody.
-fn abandoned(sink: &Sink, announced: Option<u64>) -> bool {
-    // In this order: whoever waits begins to read before it ceases to wait.
-    if sink.waiting() > 0 || sink.readers() > 0 {
-        return false;
-    }
-    match announced {
-        Some(bytes) => bytes.saturating_sub(sink.arrived_bytes()) > WORTH_FETCHING_BYTES,
-        None => sink.arrived_bytes() > WORTH_FETCHING_BYTES,
-    }
 }
 
 fn filled(

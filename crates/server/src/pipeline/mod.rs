@@ -13,6 +13,7 @@ mod exchange;
 mod fill;
 mod finish;
 mod interim;
+mod keep;
 mod learn;
 mod look;
 mod manner;
@@ -23,6 +24,7 @@ mod promote;
 mod reply;
 mod respond;
 mod route;
+mod take_in;
 
 pub use self::arrive::{Arrived, arrive, arrive_by_door};
 pub use self::body::{Body, Cut};

@@ -11,6 +11,7 @@ use super::interim;
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::wishes_for;
+use super::{keep, take_in};
 use crate::clock;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -183,7 +184,7 @@ async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Go
         timing: got.answer.timing,
     };
     let job = if kind == PartUse::Verbatim { job.explicit_only() } else { job };
-    let (mut facts, decision) = fill::decide(&job, &ticket, &judged, times, announced, got.ours);
+    let (mut facts, decision) = keep::decide(&job, &ticket, &judged, times, announced, got.ours);
     facts.insert(0, super::pass::attempt_fact(&got));
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
@@ -191,7 +192,7 @@ async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Go
         let _gone = tell.send(Told { facts, outcome: fill::Outcome::Alone(Box::new(got)) });
         return;
     };
-    let mut head = fill::entry_head(&job, &mut got, freshness, Store::PartStored, times);
+    let mut head = keep::entry_head(&job, &mut got, freshness, Store::PartStored, times);
     head.status = StatusCode::PARTIAL_CONTENT;
     let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
     let range = job.question.headers.get(header::RANGE).and_then(|value| value.to_str().ok());
@@ -199,7 +200,7 @@ async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Go
     let max_bytes = wishes_for(&job.question.snapshot, &job.question.route, got.ours).max_bytes;
     let mut sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
     fill::tell_shared(tell, facts, own_fields, &sink, Store::PartStored).await;
-    let came = match fill::take_in(&job, &mut sink, got.answer.body, announced).await {
+    let came = match take_in::take_in(&job, &mut sink, got.answer.body, announced).await {
         Ok(()) => match kind {
             PartUse::Verbatim => sink.finish_verbatim(range, clock::now().mono_ms),
             PartUse::Cut(part) => sink.finish_part(part.total, part.start, clock::now().mono_ms),
@@ -250,14 +251,14 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
         let headers = samovar_policy::combined_fields(&entry.head.headers, &got.answer.headers);
         let whole =
             Answer { status: StatusCode::OK, headers, body: AnswerBody::Empty, timing: got.answer.timing };
-        let (facts, decision) = fill::decide(&job, &ticket, &whole, times, Some(part.total), got.ours);
+        let (facts, decision) = keep::decide(&job, &ticket, &whole, times, Some(part.total), got.ours);
         if let Some(freshness) = decision.freshness {
             let body = std::mem::replace(&mut got.answer.body, AnswerBody::Empty);
             got.answer.status = StatusCode::OK;
             got.answer.headers = whole.headers;
             let mut all = vec![super::pass::attempt_fact(got)];
             all.extend(facts);
-            let mut head = fill::entry_head(&job, got, freshness, Store::Completed, times);
+            let mut head = keep::entry_head(&job, got, freshness, Store::Completed, times);
             with_tags_of(&mut head, &entry);
             let own_fields = samovar_policy::fields_of_one(&got.answer.headers);
             let wishes = wishes_for(&job.question.snapshot, &job.question.route, got.ours);
@@ -265,7 +266,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
             let mut sink = ticket.store(head, Some(part.total), max_bytes, times.answered.mono_ms);
             fill::tell_shared(tell, all, own_fields, &sink, Store::Completed).await;
             held.slice(0, part.start).into_iter().flatten().for_each(|piece| sink.push(piece));
-            let came = match fill::take_in(&job, &mut sink, body, Some(part.end)).await {
+            let came = match take_in::take_in(&job, &mut sink, body, Some(part.end)).await {
                 Ok(()) => {
                     let rest = held.slice(part.end, part.total).into_iter().flatten();
                     rest.for_each(|piece| sink.push(piece));

@@ -5,7 +5,7 @@ use super::attempt::{self, Got, Question};
 use super::exchange::{Exchange, Route};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
-use super::{fill, interim, learn};
+use super::{fill, interim, keep, learn};
 use crate::clock;
 use crate::state::{Shared, Snapshot};
 use http::{Method, StatusCode, Uri};
@@ -167,9 +167,9 @@ impl Invalidation {
         self.urls.dedup();
         let cache = &self.shared.cache;
         let named = samovar_policy::invalidated_groups(&self.method, answer.status, &answer.headers);
-        let mut tags: Vec<Box<str>> = named.iter().map(|name| fill::group_tag(&self.key, name)).collect();
+        let mut tags: Vec<Box<str>> = named.iter().map(|name| keep::group_tag(&self.key, name)).collect();
         for url in &self.urls {
-            tags.extend(cache.tags_of(url).into_iter().filter(|tag| tag.starts_with(fill::GROUP)));
+            tags.extend(cache.tags_of(url).into_iter().filter(|tag| tag.starts_with(keep::GROUP)));
         }
         let urls = self.urls.iter().map(|url| cache.purge(Scope::Url(url), false).entries);
         let count = urls.sum::<u64>()
