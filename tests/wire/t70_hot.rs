@@ -3,6 +3,7 @@
 use samovar_tests::client::Answer;
 use samovar_tests::origin::{Origin, own};
 use samovar_tests::server::Server;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 fn warm(server: &Server, path: &str, fields: &[(&str, &str)]) -> Answer {
@@ -79,6 +80,33 @@ fn a_hot_answer_is_the_engines_answer() {
         let answer = client.answer("GET");
         assert_eq!((answer.reason().as_str(), answer.body.len()), ("fresh-hot", size));
         assert!(answer.body == numbered(size), "size {size}");
+    }
+}
+
+/// What a client did not take of its answer goes to nobody else: connections of a core share a buffer.
+#[test]
+fn what_a_client_left_behind_reaches_nobody() {
+    let origin = Origin::new(|asked| {
+        let size: usize = asked.target().trim_start_matches("/s").parse().unwrap();
+        (200, own(&[("Cache-Control", "max-age=60")]), numbered(size))
+    });
+    let server = Server::before(&origin.url, &["--workers", "1"]);
+    let (large, small) = ("/s16777216", "/s100");
+    for path in [large, small] {
+        warm(&server, path, &[]);
+    }
+    for round in 0..10 {
+        let mut leaving = std::net::TcpStream::connect(server.url("").trim_start_matches("http://")).unwrap();
+        leaving.write_all(format!("GET {large} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes()).unwrap();
+        let mut some = vec![0; 100_000];
+        leaving.read_exact(&mut some).unwrap();
+        // Closed with bytes unread: a reset, which meets a write that waits for room.
+        drop(leaving);
+        for again in 0..3 {
+            let answer = server.get(small, &[]);
+            assert_eq!((answer.status, answer.reason().as_str()), (200, "fresh-hot"), "{round} {again}");
+            assert!(answer.body == numbered(100), "{round} {again}");
+        }
     }
 }
 

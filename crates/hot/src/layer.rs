@@ -226,11 +226,9 @@ impl<S: Wire> Layer<S> {
         }
         let mut progress = false;
         self.unflushed = true;
-        let polled = self.out.poll_drain(&mut self.io, cx, &mut progress);
+        let scratch = &self.conn.0.hub.scratch_out;
+        let polled = self.out.poll_drain_and_give_back(&mut self.io, cx, &mut progress, scratch);
         self.note_write(polled.is_pending(), progress);
-        if polled.is_ready() {
-            self.out.give_back(&self.conn.0.hub.scratch_out);
-        }
         polled
     }
 

@@ -52,17 +52,42 @@ impl Out {
         }
     }
 
-    /// Gives the buffer to the core's other connections.
-    pub(crate) fn give_back(&mut self, scratch: &Cell<Vec<u8>>) {
-        let buf = std::mem::take(&mut self.buf);
+    /// Takes the core's buffer for answers, if there is none yet.
+    pub(crate) fn borrow(&mut self, scratch: &Cell<Vec<u8>>) {
+        if self.buf.capacity() == 0 {
+            self.buf = scratch.take();
+            self.buf.clear();
+        }
+    }
+
+    /// Gives the buffer to the core's other connections; empty, for what was in it was for this client alone.
+    fn give_back(&mut self, scratch: &Cell<Vec<u8>>) {
+        let mut buf = std::mem::take(&mut self.buf);
+        buf.clear();
         if buf.capacity() <= 4 * HIGH_WATER_BYTES {
             scratch.set(buf);
         }
     }
 
+    /// As [`Out::poll_drain`]; once everything is written the buffer goes back. After an error it does not: what is left
+    /// in it ends with the connection.
+    pub(crate) fn poll_drain_and_give_back<S: AsyncWrite + Unpin>(
+        &mut self,
+        io: &mut S,
+        cx: &mut Context<'_>,
+        progress: &mut bool,
+        scratch: &Cell<Vec<u8>>,
+    ) -> Poll<io::Result<()>> {
+        let polled = self.poll_drain(io, cx, progress);
+        if matches!(polled, Poll::Ready(Ok(()))) {
+            self.give_back(scratch);
+        }
+        polled
+    }
+
     /// Writes everything; the flag says whether anything was written. Pending after a turn's worth, too, with a wake-up
     /// under way.
-    pub(crate) fn poll_drain<S: AsyncWrite + Unpin>(
+    fn poll_drain<S: AsyncWrite + Unpin>(
         &mut self,
         io: &mut S,
         cx: &mut Context<'_>,

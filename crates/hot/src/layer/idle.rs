@@ -140,9 +140,7 @@ impl<S: Wire> Layer<S> {
         }
         let hub = Rc::clone(&self.conn.0.hub);
         let map = hub.map.borrow();
-        if self.out.buf.capacity() == 0 {
-            self.out.buf = hub.scratch_out.take();
-        }
+        self.out.borrow(&hub.scratch_out);
         loop {
             if self.out.len() >= HIGH_WATER_BYTES {
                 return Ok(Heads::Full);
