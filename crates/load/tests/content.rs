@@ -91,6 +91,11 @@ fn urls_come_from_a_file() {
         );
     }
     assert_eq!(paths.iter().filter(|path| *path == "/base").count(), 0, "it only says whose paths they are");
+    fs::write(&list, "\u{feff}/marked\n").unwrap();
+    assert_eq!(run(&[&server.url("/"), "--urls", &list, "-n", "1"]).1, 0);
+    assert_eq!(server.paths.lock().unwrap().last().unwrap(), "/marked");
+    let endless = output(&["run", &server.url("/"), "--urls", "/dev/zero", "-n", "1"]);
+    assert!(String::from_utf8(endless.stderr).unwrap().contains("more than 268 MB of URLs"));
     for (text, urls, say) in [
         ("/a\nb c\n", vec![server.url("/")], "list:2: `b c` has no scheme"),
         ("/a\n", vec![], "list:1: `/a` is a path"),

@@ -3,7 +3,7 @@
 //! Files are opened before the run: a run of an hour must not end with a path that cannot be written.
 
 use std::fs::{self, File};
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, Read, Write, stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use crate::verdict::Grade;
 
 /// Measured when neither `-d` nor `-n` says how long.
 const DEFAULT_DURATION_S: u64 = 10;
+/// Of a file of URLs: some millions of them.
+const URLS_MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let wish = wish(args)?;
@@ -99,13 +101,22 @@ fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
 fn targets(args: &RunArgs) -> Result<Vec<Target>, String> {
     let Some(path) = &args.urls_from else { return Ok(args.urls.clone()) };
     let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    file.take(URLS_MAX_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    if text.len() as u64 > URLS_MAX_BYTES {
+        return Err(format!("`{shown}` has more than {} of URLs", units::bytes(URLS_MAX_BYTES as f64)));
+    }
+    // Some editors begin a text with a mark of its encoding.
+    let text = text.trim_start_matches('\u{feff}');
     let base = match args.urls.as_slice() {
         [] => None,
         [base] => Some(base),
         _ => return Err("with --urls one URL says whose paths they are, not several".to_owned()),
     };
-    let targets = target::lines(&text, base).map_err(|message| format!("{shown}:{message}"))?;
+    let targets = target::lines(text, base).map_err(|message| format!("{shown}:{message}"))?;
     if targets.is_empty() {
         return Err(format!("`{shown}` names nothing to ask for"));
     }
