@@ -2,7 +2,7 @@
 start_haproxy() { # NAME
     local use='filter cache c
   http-request cache-use c
-  http-response cache-store c' log=''
+  http-response cache-store c'
     [[ $1 == haproxy-proxy ]] && use=''
     cat "$work/cert.pem" "$work/key.pem" >"$work/$1/both.pem"
     cat >"$work/$1/haproxy.cfg" <<CONF

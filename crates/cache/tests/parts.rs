@@ -86,3 +86,21 @@ fn parts_put_together() {
         assert_eq!([another(newest - 1), another(newest)], [Err(Store::Overtaken), Ok(())]);
     }
 }
+
+/// Where the whole is here, a part of it is not kept; the whole of another variant is no reason.
+#[test]
+fn a_part_of_what_is_here_whole() {
+    let name = http::HeaderName::from_static("accept-language");
+    let vary = |language| vec![(name.clone(), Some(HeaderValue::from_static(language)))];
+    let cache = cache(1 << 20);
+    let begin = || {
+        let refetch = ReuseDecision { verdict: Verdict::Refetch, ..SERVE };
+        ticket(asked("k", 1_000, &|_| refetch, |ask| cache.begin(&Ask { alone: true, ..*ask })))
+    };
+    begin().store(head(vary("de"), &[]), None, u64::MAX, 0).finish(0, 0).unwrap();
+    for (language, kept) in [("de", Err(Store::WholeStored)), ("fr", Ok(()))] {
+        let mut sink = begin().store(head(vary(language), &[]), None, u64::MAX, 0);
+        sink.push(Bytes::from_static(b"abc"));
+        assert_eq!(sink.finish_part(10, 0, 0).map(drop), kept, "{language}");
+    }
+}
