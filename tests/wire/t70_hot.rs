@@ -83,6 +83,91 @@ fn a_hot_answer_is_the_engines_answer() {
     }
 }
 
+/// HEAD, conditions and ranges come from the prepared bytes where they are certain, and are then what the engine says;
+/// where they are not, they are the engine's.
+#[test]
+fn heads_conditions_and_ranges_are_the_engines_answers() {
+    const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let origin = Origin::new(|asked| {
+        let mut fields = own(&[
+            ("Cache-Control", "max-age=60"),
+            ("Content-Type", "text/plain"),
+            ("Content-Language", "de"),
+            ("X-Note", "content-type: not a field"),
+        ]);
+        let (kind, size) = asked.target().trim_start_matches('/').split_once('-').unwrap();
+        match kind {
+            "tagged" => fields.extend(own(&[("ETag", "W/\"x\""), ("Last-Modified", MODIFIED)])),
+            "dated" => fields.extend(own(&[("Last-Modified", MODIFIED)])),
+            _ => {}
+        }
+        (200, fields, numbered(size.parse().unwrap()))
+    });
+    let server = Server::before(&origin.url, &["--workers", "1"]);
+    let asked: [(&str, &[(&str, &str)]); 18] = [
+        ("HEAD", &[]),
+        ("GET", &[("If-None-Match", "\"x\"")]),
+        ("HEAD", &[("If-None-Match", "\"x\"")]),
+        ("GET", &[("If-None-Match", "\"y\", \"z\"")]),
+        ("GET", &[("If-None-Match", "*")]),
+        ("GET", &[("If-None-Match", "nonsense")]),
+        ("GET", &[("If-Modified-Since", MODIFIED)]),
+        ("GET", &[("If-Modified-Since", "Sun, 06 Nov 1994 08:49:36 GMT")]),
+        ("GET", &[("If-Modified-Since", "Sat, 07 Nov 2076 08:49:36 GMT")]),
+        ("GET", &[("Range", "bytes=0-0")]),
+        ("GET", &[("Range", "bytes=5-")]),
+        ("HEAD", &[("Range", "bytes=5-")]),
+        ("GET", &[("Range", "bytes=-70000")]),
+        ("GET", &[("Range", "bytes=99-66000")]),
+        ("GET", &[("Range", "bytes=999999999-")]),
+        ("GET", &[("Range", "bytes=0-1"), ("If-None-Match", "\"x\"")]),
+        ("GET", &[("Range", "bytes=0-1"), ("If-Range", MODIFIED)]),
+        ("GET", &[("Range", "bytes=0-1,7-9")]),
+    ];
+    let mut hot = std::collections::BTreeSet::new();
+    let mut unchanged = 0;
+    for path in ["/tagged-300", "/tagged-0", "/dated-100000", "/plain-9000", "/tagged-600000"] {
+        warm(&server, path, &[]);
+        let mut client = server.connect();
+        for (method, fields) in asked {
+            let mut lines: String = fields.iter().map(|(n, v)| format!("{n}: {v}\r\n")).collect();
+            lines.push_str("\r\n");
+            client.send(format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{lines}"));
+            let first = client.answer(method);
+            // The engine answers HTTP/1.0 with keep-alive, from the same entry.
+            client
+                .send(format!("{method} {path} HTTP/1.0\r\nHost: test\r\nConnection: keep-alive\r\n{lines}"));
+            let engine = client.answer(method);
+            let what = format!("{method} {path} {fields:?}: {} {}", first.status, first.cache_status());
+            assert_eq!(engine.reason(), "fresh", "{what}");
+            let plain = |answer: &Answer| {
+                let mut fields = comparable(answer);
+                fields.retain(|(name, _)| name != "connection");
+                // Each answer in parts has a boundary of its own.
+                fields.retain(|(_, value)| !value.starts_with("multipart/"));
+                fields
+            };
+            assert_eq!((first.status, plain(&first)), (engine.status, plain(&engine)), "{what}");
+            assert!(
+                first.body == engine.body
+                    || first.field("content-type").is_some_and(|t| t.starts_with("multipart/")),
+                "{what}"
+            );
+            assert_eq!(first.field("age").is_some(), engine.field("age").is_some(), "{what}");
+            unchanged += u32::from(first.status == 304) + u32::from(engine.status == 304);
+            if first.reason() == "fresh-hot" {
+                hot.insert((method, first.status));
+            }
+        }
+    }
+    let from_hot: Vec<_> = hot.into_iter().collect();
+    assert_eq!(from_hot, [("GET", 200), ("GET", 206), ("GET", 304), ("HEAD", 200), ("HEAD", 304)]);
+    let admin = server.admin.trim_start_matches("http://");
+    let metrics = samovar_tests::client::Client::connect(admin).get("/metrics", &[("Host", admin)]).text();
+    let counted = format!("samovar_responses_total{{class=\"3xx\"}} {unchanged}\n");
+    assert!(metrics.contains(&counted), "{counted}{metrics}");
+}
+
 /// What a client did not take of its answer goes to nobody else: connections of a core share a buffer.
 #[test]
 fn what_a_client_left_behind_reaches_nobody() {
@@ -127,8 +212,9 @@ fn what_the_hot_tier_must_not_take() {
     for fields in [
         &[("Cookie", "sid=1")][..],
         &[("Authorization", "Basic x")],
-        &[("Range", "bytes=0-1")],
-        &[("If-None-Match", "\"x\"")],
+        &[("Range", "bytes=0-1,3-4")],
+        &[("If-None-Match", "x")],
+        &[("If-Match", "\"x\"")],
         &[("If-Modified-Since", "Fri, 20 Nov 2026 12:00:00 GMT")],
         &[("Content-Length", "0"), ("Expect", "100-continue")],
     ] {

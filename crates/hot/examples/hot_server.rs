@@ -41,7 +41,7 @@ impl CoreSide for Side {
 
     fn on_hot(&self, _: &ConnHandle, hit: HotHit<'_>) {
         self.hits.set(self.hits.get() + 1);
-        self.bytes.set(self.bytes.get() + hit.bytes);
+        self.bytes.set(self.bytes.get() + hit.body_bytes);
     }
 
     fn on_reject(&self, _: &ConnHandle, reject: Reject, _: &[u8]) -> Bytes {
@@ -71,6 +71,7 @@ fn grant(host: &str, target: String, body: Bytes) -> Grant {
         vary: Vec::new(),
         cookies: CookieWish::RefuseAny,
         ignore_cache_control: true,
+        heads: true,
         prepared: Arc::new(prepared.expect("a 200 with its whole body")),
     }
 }

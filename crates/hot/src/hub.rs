@@ -8,6 +8,7 @@ use crate::layer::Layer;
 use crate::limits::{Limits, Overdue, Pace, Wait, overdue};
 use crate::map::{Grant, HotMap, MapBounds};
 use crate::prepared::Prepared;
+use crate::share::Share;
 use bytes::Bytes;
 use samovar_reason::{Hot, Reject};
 use std::cell::{Cell, RefCell};
@@ -44,8 +45,10 @@ pub struct HotHit<'a> {
     pub prepared: &'a Arc<Prepared>,
     /// The request's head.
     pub head: &'a Head<'a, 'a>,
-    /// Bytes of head and body put in line.
-    pub bytes: u64,
+    /// What the request got of it.
+    pub share: Share,
+    /// Bytes of the body put in line.
+    pub body_bytes: u64,
     /// When its bytes had been read.
     pub now_ns: u64,
 }

@@ -63,6 +63,7 @@ mod out;
 mod prepared;
 mod reject;
 mod serve;
+mod share;
 mod wire;
 
 pub use head::{Framing, Head, HeadLimits};
@@ -73,4 +74,5 @@ pub use map::{CookieMatcher, CookieWish, Grant, HotMap, Listed, MapBounds, VaryV
 pub use prepared::{Lifetime, Prepared};
 pub use reject::{BodyRejected, status};
 pub use serve::{End, Pipe, engine, serve};
+pub use share::Share;
 pub use wire::Wire;

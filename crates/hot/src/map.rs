@@ -79,6 +79,8 @@ pub struct Grant {
     pub cookies: CookieWish,
     /// Request `Cache-Control` and `Pragma` do not matter if they hold nothing but `no-cache` and `max-age=0`.
     pub ignore_cache_control: bool,
+    /// A HEAD for it would be answered from the same entry under the same rule.
+    pub heads: bool,
     /// The answer.
     pub prepared: Arc<Prepared>,
 }
@@ -104,6 +106,7 @@ struct Variant {
     vary: Box<[VaryValue]>,
     cookies: CookieWish,
     ignore_cache_control: bool,
+    heads: bool,
     prepared: Arc<Prepared>,
     used_ms: Cell<u64>,
     bytes: usize,
@@ -389,6 +392,7 @@ impl Variant {
             vary: grant.vary.clone().into(),
             cookies: grant.cookies.clone(),
             ignore_cache_control: grant.ignore_cache_control,
+            heads: grant.heads,
             bytes: size_of::<Variant>()
                 + grant.vary.len() * size_of::<VaryValue>()
                 + values
@@ -402,6 +406,9 @@ impl Variant {
     fn answers(&self, head: &Head<'_, '_>) -> Result<(), Hot> {
         if !self.vary.iter().all(|wanted| wanted.is_in(head)) {
             return Err(Hot::UnknownVariant);
+        }
+        if !self.heads && head.method != "GET" {
+            return Err(Hot::MethodNotHot);
         }
         if head.seen.reload && !self.ignore_cache_control {
             return Err(Hot::HasCacheControl);
@@ -433,13 +440,12 @@ impl VaryValue {
 fn may_be_hot(head: &Head<'_, '_>) -> Result<(), Hot> {
     let seen = &head.seen;
     let refusals = [
-        (head.method != "GET", Hot::MethodNotHot),
+        (head.method != "GET" && head.method != "HEAD", Hot::MethodNotHot),
         (seen.upgrade, Hot::HasUpgrade),
         (head.minor != 1 || seen.not_plain_connection, Hot::VersionNotHot),
         (head.framing != Framing::None, Hot::HasBody),
         (seen.expect, Hot::HasExpect),
         (seen.authorization, Hot::HasAuthorization),
-        (seen.range, Hot::HasRange),
         (seen.condition, Hot::HasCondition),
         (seen.directives, Hot::HasCacheControl),
         (!head.target.starts_with('/'), Hot::TargetForm),

@@ -125,18 +125,20 @@ impl Out {
         io: &mut S,
         cx: &mut Context<'_>,
         body: &[Bytes],
+        (start, end): (u64, u64),
         progress: &mut bool,
     ) -> io::Result<()> {
-        let mut rest = body;
-        let mut skip = 0;
+        let (mut rest, mut skip) = after(body, 0, usize::try_from(start).unwrap_or(usize::MAX));
+        let mut left = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
         let mut turn_bytes = 0;
-        while !rest.is_empty() && turn_bytes < TURN_BYTES {
+        while left > 0 && !rest.is_empty() && turn_bytes < TURN_BYTES {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let own = self.len();
             let n = {
                 let first = rest.first().and_then(|b| b.get(skip..)).unwrap_or_default();
                 let tail = rest.get(1..).unwrap_or_default().iter().map(|b| &b[..]);
-                let (mut n, mut room) = self.gather(&mut slices);
+                let (mut n, room) = self.gather(&mut slices);
+                let mut room = room.min(left);
                 for chunk in std::iter::once(first).chain(tail) {
                     let Some(slot) = slices.get_mut(n).filter(|_| room > 0) else { break };
                     *slot = IoSlice::new(chunk.get(..room).unwrap_or(chunk));
@@ -153,12 +155,21 @@ impl Out {
                     *progress = true;
                     turn_bytes += written;
                     self.advance(written.min(own));
-                    (rest, skip) = after(rest, skip, written.saturating_sub(own));
+                    let of_body = written.saturating_sub(own);
+                    (rest, skip) = after(rest, skip, of_body);
+                    left = left.saturating_sub(of_body);
                 }
             }
         }
-        for (i, chunk) in rest.iter().enumerate() {
-            self.push(if i == 0 { chunk.slice(skip.min(chunk.len())..) } else { chunk.clone() });
+        for chunk in rest {
+            if left == 0 {
+                break;
+            }
+            let from = skip.min(chunk.len());
+            let to = chunk.len().min(from.saturating_add(left));
+            self.push(chunk.slice(from..to));
+            left -= to - from;
+            skip = 0;
         }
         Ok(())
     }
@@ -206,6 +217,18 @@ impl Out {
             }
         }
     }
+}
+
+/// The bytes `start..end` of a body, in its pieces.
+pub(crate) fn pieces(chunks: &[Bytes], start: u64, end: u64) -> impl Iterator<Item = &[u8]> {
+    let mut at = 0u64;
+    chunks.iter().filter_map(move |chunk| {
+        let begins = at;
+        at += chunk.len() as u64;
+        let from = start.max(begins) - begins;
+        let to = end.min(at).saturating_sub(begins);
+        chunk.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?).filter(|piece| !piece.is_empty())
+    })
 }
 
 /// What is left of `chunks`, whose first `skip` bytes are gone, after `n` more.

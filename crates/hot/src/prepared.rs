@@ -2,11 +2,14 @@
 //!
 //! Not here: who may get it (a [`crate::Grant`]), and whether it should exist at all.
 
+use crate::share::Share;
 use bytes::Bytes;
 use http::header::{AGE, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, StatusCode};
+use samovar_policy::{RawValidators, raw_validators};
 use samovar_reason::Hot;
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -32,6 +35,9 @@ pub struct Prepared {
     after_age: Box<[u8]>,
     /// What follows the ttl.
     after_ttl: Box<[u8]>,
+    /// Where the validators stand in `head`.
+    etag: Option<Range<u32>>,
+    modified: Option<Range<u32>>,
     life: Lifetime,
     body: Box<[Bytes]>,
     body_bytes: u64,
@@ -45,6 +51,17 @@ impl std::fmt::Debug for Prepared {
         f.debug_struct("Prepared").field("key", &self.key).field("body_bytes", &self.body_bytes).finish()
     }
 }
+
+/// How every prepared head begins and ends.
+const STATUS_LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
+const AGE_FIELD: &[u8] = b"age: ";
+
+/// The lines of a head that a 304 leaves out, as the engine does.
+const NOT_IN_304: [&[u8]; 4] =
+    [b"content-length: ", b"content-type: ", b"content-encoding: ", b"content-range: "];
+
+/// The lines of a head that a 206 writes anew.
+const NOT_IN_206: [&[u8]; 2] = [b"content-length: ", b"content-range: "];
 
 /// Fields of one hop, and those written here.
 const NOT_COPIED: [HeaderName; 6] = [
@@ -82,12 +99,12 @@ impl Prepared {
             return Err(Hot::Incomplete);
         }
         let mut head = Vec::with_capacity(512);
-        head.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+        head.extend_from_slice(STATUS_LINE);
         for (name, value) in headers.iter().filter(|(name, _)| !NOT_COPIED.contains(name)) {
             put_field(&mut head, name.as_str(), value.as_bytes());
         }
         put_field(&mut head, "content-length", length);
-        head.extend_from_slice(b"age: ");
+        head.extend_from_slice(AGE_FIELD);
         let (after_age, after_ttl) = match cache_status {
             None => ("\r\n\r\n".to_owned(), ""),
             Some(name) if life.fresh_until_ms == u64::MAX => {
@@ -95,7 +112,12 @@ impl Prepared {
             }
             Some(name) => (format!("\r\ncache-status: {name}; hit; ttl="), "; detail=fresh-hot\r\n\r\n"),
         };
+        let own = raw_validators(headers);
+        let place = |text: Option<&[u8]>| text.and_then(|text| place_of(&head, text));
+        let (etag, modified) = (place(own.etag), place(own.modified));
         Ok(Prepared {
+            etag,
+            modified,
             head: head.into(),
             after_age: after_age.into_bytes().into(),
             after_ttl: after_ttl.as_bytes().into(),
@@ -138,6 +160,14 @@ impl Prepared {
         size_of::<Prepared>() + self.head.len() + self.after_age.len() + self.after_ttl.len()
     }
 
+    /// What conditions are compared with.
+    pub(crate) fn validators(&self) -> RawValidators<'_> {
+        let text = |place: &Option<Range<u32>>| {
+            place.as_ref().and_then(|at| self.head.get(at.start as usize..at.end as usize))
+        };
+        RawValidators { etag: text(&self.etag), modified: text(&self.modified) }
+    }
+
     pub(crate) fn body(&self) -> &[Bytes] {
         &self.body
     }
@@ -157,9 +187,54 @@ impl Prepared {
 
     /// Appends the head as it is at `now_ms`.
     pub fn write_head(&self, now_ms: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.head);
+        self.write_end(now_ms, out);
+    }
+
+    /// Appends the head of what a request gets. Fields stand as in the whole answer, those that the engine changes
+    /// apart (RFC 9110 §15.3.7, §15.4.5).
+    pub fn write_head_of(&self, share: Share, now_ms: u64, out: &mut Vec<u8>) {
+        match share {
+            Share::Whole | Share::Head => self.write_head(now_ms, out),
+            Share::NotModified => {
+                out.extend_from_slice(b"HTTP/1.1 304 Not Modified\r\n");
+                self.write_fields_but(&NOT_IN_304, out);
+                out.extend_from_slice(AGE_FIELD);
+                self.write_end(now_ms, out);
+            }
+            Share::Range { start, end } => {
+                out.extend_from_slice(b"HTTP/1.1 206 Partial Content\r\n");
+                self.write_fields_but(&NOT_IN_206, out);
+                let mut text = itoa::Buffer::new();
+                out.extend_from_slice(b"content-range: bytes ");
+                out.extend_from_slice(text.format(start).as_bytes());
+                out.push(b'-');
+                out.extend_from_slice(text.format(end.saturating_sub(1)).as_bytes());
+                out.push(b'/');
+                out.extend_from_slice(text.format(self.body_bytes).as_bytes());
+                out.extend_from_slice(b"\r\ncontent-length: ");
+                out.extend_from_slice(text.format(end.saturating_sub(start)).as_bytes());
+                out.extend_from_slice(b"\r\n");
+                out.extend_from_slice(AGE_FIELD);
+                self.write_end(now_ms, out);
+            }
+        }
+    }
+
+    /// Appends the field lines that begin with none of `names`.
+    fn write_fields_but(&self, names: &[&[u8]], out: &mut Vec<u8>) {
+        let fields = self.head.strip_prefix(STATUS_LINE).and_then(|rest| rest.strip_suffix(AGE_FIELD));
+        for line in fields.unwrap_or_default().split_inclusive(|&byte| byte == b'\n') {
+            if !names.iter().any(|name| line.starts_with(name)) {
+                out.extend_from_slice(line);
+            }
+        }
+    }
+
+    /// Appends what follows `age: `.
+    fn write_end(&self, now_ms: u64, out: &mut Vec<u8>) {
         let mut text = itoa::Buffer::new();
         let age_ms = i64::try_from(now_ms).unwrap_or(i64::MAX).saturating_add(self.life.age_base_ms);
-        out.extend_from_slice(&self.head);
         out.extend_from_slice(text.format(u64::try_from(age_ms).unwrap_or(0) / 1000).as_bytes());
         out.extend_from_slice(&self.after_age);
         if !self.after_ttl.is_empty() {
@@ -168,6 +243,13 @@ impl Prepared {
             out.extend_from_slice(&self.after_ttl);
         }
     }
+}
+
+/// Where a field's value stands in a head: after `: ` and before the line's end. Any line with the same value will do.
+fn place_of(head: &[u8], value: &[u8]) -> Option<Range<u32>> {
+    let line = [b": ", value, b"\r\n"].concat();
+    let at = memchr::memmem::find(head, &line)? + 2;
+    Some(u32::try_from(at).ok()?..u32::try_from(at + value.len()).ok()?)
 }
 
 fn put_field(head: &mut Vec<u8>, name: &str, value: &[u8]) {

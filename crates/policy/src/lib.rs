@@ -10,6 +10,7 @@
 
 mod age;
 mod asked;
+mod certain;
 mod date;
 mod directives;
 mod freshness;
@@ -32,6 +33,7 @@ mod validator;
 mod vary;
 
 pub use age::age_ms;
+pub use certain::{RawAsked, RawValidators, certainly, raw_validators};
 pub use date::parse_http_date;
 pub use freshness::{lifetime_given_ms, ttl_ms};
 pub use groups::{groups, invalidated_groups};

@@ -18,6 +18,14 @@ pub(crate) enum Ranges {
     Satisfiable(Vec<(u64, u64)>),
 }
 
+/// The bytes `start..end` of a body of `body_bytes` that a field with one range asks for; `None` for any other field.
+/// Nothing is allocated.
+pub(crate) fn only_range(field: &[u8], body_bytes: u64) -> Option<(u64, u64)> {
+    let mut list = elements(list_of(field)?);
+    let spec = spec(list.next()?)?;
+    if list.next().is_some() { None } else { fit(spec, body_bytes) }
+}
+
 /// One range as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spec {
@@ -43,15 +51,19 @@ pub(crate) fn ranges(field: &[u8], body_bytes: u64) -> Ranges {
 
 /// `bytes=0-4, -5`; `None` if it is malformed, in another unit or too long (RFC 9110 §14.1.1, §14.1.2).
 fn specs(field: &[u8]) -> Option<Vec<Spec>> {
-    let at = field.iter().position(|b| *b == b'=')?;
-    let (unit, list) = field.split_at_checked(at)?;
-    unit.eq_ignore_ascii_case(b"bytes").then_some(())?;
     let mut specs = Vec::new();
-    for element in elements(list.get(1..)?) {
+    for element in elements(list_of(field)?) {
         (specs.len() < RANGES_MAX).then_some(())?;
         specs.push(spec(element)?);
     }
     (!specs.is_empty()).then_some(specs)
+}
+
+/// What follows `bytes=`.
+fn list_of(field: &[u8]) -> Option<&[u8]> {
+    let at = field.iter().position(|b| *b == b'=')?;
+    let (unit, list) = field.split_at_checked(at)?;
+    if unit.eq_ignore_ascii_case(b"bytes") { list.get(1..) } else { None }
 }
 
 fn spec(text: &[u8]) -> Option<Spec> {

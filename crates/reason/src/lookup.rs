@@ -67,13 +67,13 @@ reasons! {
         TargetForm = "hot-target-form", "the request target is not in origin form", "";
         HasCookie = "hot-cookie", "the request carries a cookie that may matter", "list it in `ignore_cookies`";
         HasAuthorization = "hot-authorization", "the request carries Authorization", "";
-        HasRange = "hot-range", "the request asks for a range", "";
-        HasCondition = "hot-condition", "the request is conditional", "";
+        HasRange = "hot-range", "the request asks for a range that cannot be cut from the prepared bytes: several, one beyond the body, or malformed", "";
+        HasCondition = "hot-condition", "the request carries a condition that the prepared bytes cannot settle", "";
         HasCacheControl = "hot-cache-control", "the request carries cache directives", "";
         HasExpect = "hot-expect", "the request carries Expect", "";
         HasBody = "hot-body", "the request carries a body", "";
         HasUpgrade = "hot-upgrade", "the request asks for another protocol", "";
-        MethodNotHot = "hot-method", "only GET is answered from the hot tier", "";
+        MethodNotHot = "hot-method", "only GET is answered from the hot tier, and HEAD where the same rule holds for both", "";
         VersionNotHot = "hot-version", "only HTTP/1.1 keep-alive requests are answered from the hot tier", "";
         UnknownTarget = "hot-unknown-target", "no prepared answer has this target", "";
         UnknownVariant = "hot-unknown-variant", "prepared answers exist, none for these request fields", "";

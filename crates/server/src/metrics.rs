@@ -37,6 +37,8 @@ pub struct CoreCounters {
     pub rejected: Counter,
     /// Answers from the hot tier.
     pub hot: Counter,
+    /// Those of them that were a 304; the others are 2xx.
+    pub hot_not_modified: Counter,
     /// Body bytes from the hot tier.
     pub hot_bytes: Counter,
     /// Answers from the memory tier, fresh.

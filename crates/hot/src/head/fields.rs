@@ -20,7 +20,12 @@ pub(crate) struct Seen<'b> {
     /// Cache-Control or Pragma says something else.
     pub(crate) directives: bool,
     pub(crate) authorization: bool,
-    pub(crate) range: bool,
+    /// Which line is Range, If-None-Match, If-Modified-Since. Numbers, not values: what is copied with every head should
+    /// be small, and few have them.
+    pub(crate) range: Line,
+    pub(crate) none_match: Line,
+    pub(crate) modified_since: Line,
+    /// A condition that is not among these, or one of these in several lines.
     pub(crate) condition: bool,
     pub(crate) expect: bool,
     pub(crate) upgrade: bool,
@@ -30,11 +35,32 @@ pub(crate) struct Seen<'b> {
     chunked: bool,
 }
 
+/// The number of a field line, from 1; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line(u16);
+
+impl Line {
+    /// Whether there is one.
+    pub(crate) fn is_there(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Its value.
+    pub(crate) fn value<'b>(self, fields: &[Header<'b>]) -> Option<&'b [u8]> {
+        fields.get(usize::from(self.0.checked_sub(1)?)).map(|field| field.value)
+    }
+
+    /// Takes note of a line; `true` if there was one before.
+    fn is_second(&mut self, number: u16) -> bool {
+        std::mem::replace(self, Line(number)).is_there()
+    }
+}
+
 /// Looks at every field once.
 pub(super) fn look_over<'b>(fields: &[Header<'b>], minor: u8) -> Result<Seen<'b>, Reject> {
     let mut seen = Seen::default();
-    for field in fields {
-        seen.take(field.name, field.value, minor)?;
+    for (number, field) in (1..).zip(fields) {
+        seen.take(number, field.name, field.value, minor)?;
     }
     if seen.host.is_none() && minor == 1 {
         return Err(Reject::BadHost);
@@ -44,11 +70,11 @@ pub(super) fn look_over<'b>(fields: &[Header<'b>], minor: u8) -> Result<Seen<'b>
 
 impl<'b> Seen<'b> {
     /// The length of the name tells most fields apart, so that few are compared.
-    fn take(&mut self, name: &'b str, value: &'b [u8], minor: u8) -> Result<(), Reject> {
+    fn take(&mut self, number: u16, name: &'b str, value: &'b [u8], minor: u8) -> Result<(), Reject> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         match name.len() {
             4 if is("host") => return self.take_host(value),
-            5 if is("range") => self.range = true,
+            5 if is("range") => self.condition |= self.range.is_second(number),
             6 if is("cookie") => {
                 self.cookie = Some(value);
                 self.cookie_lines = self.cookie_lines.saturating_add(1);
@@ -62,9 +88,9 @@ impl<'b> Seen<'b> {
             10 if is("connection") => self.take_connection(value),
             13 if is("cache-control") => self.take_directives(value),
             13 if is("authorization") => self.authorization = true,
-            13 if is("if-none-match") => self.condition = true,
+            13 if is("if-none-match") => self.condition |= self.none_match.is_second(number),
             14 if is("content-length") => return self.take_length(value),
-            17 if is("if-modified-since") => self.condition = true,
+            17 if is("if-modified-since") => self.condition |= self.modified_since.is_second(number),
             17 if is("transfer-encoding") => return self.take_transfer_encoding(value, minor),
             19 if is("if-unmodified-since") => self.condition = true,
             19 if is("proxy-authorization") => self.authorization = true,

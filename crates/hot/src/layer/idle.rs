@@ -7,8 +7,9 @@ use crate::head::{self, Head};
 use crate::hub::{ConnHandle, HotHit};
 use crate::limits::{Overdue, Wait};
 use crate::map::HotMap;
-use crate::out::{COPY_MAX_BYTES, HIGH_WATER_BYTES, Out};
+use crate::out::{COPY_MAX_BYTES, HIGH_WATER_BYTES, Out, pieces};
 use crate::prepared::Prepared;
+use crate::share::Share;
 use crate::wire::Wire;
 use samovar_reason::{Hot, Reject};
 use std::io;
@@ -183,39 +184,42 @@ impl<S: Wire> Layer<S> {
             }
             Err(reject) => return Ok(Some(Heads::Rejected(reject))),
         };
-        let prepared = match look(map, &self.conn, &parsed, now_ns) {
-            Ok(prepared) => prepared,
+        let (prepared, share) = match look(map, &self.conn, &parsed, now_ns) {
+            Ok(found) => found,
             Err(why) => return Ok(Some(not_hot(&self.conn, &parsed, why))),
         };
         let mut progress = false;
-        let bytes = put_answer(&mut self.out, &mut self.io, cx, prepared, now_ns, &mut progress)?;
+        let body_bytes =
+            put_answer(&mut self.out, &mut self.io, cx, (prepared, share), now_ns, &mut progress)?;
         if progress {
             self.unflushed = true;
             self.conn.0.write_went_on();
         }
         let len_bytes = parsed.len_bytes;
-        hub.side.on_hot(&self.conn, HotHit { prepared, head: &parsed, bytes, now_ns });
+        hub.side.on_hot(&self.conn, HotHit { prepared, share, head: &parsed, body_bytes, now_ns });
         self.input.consume(len_bytes);
         Ok(None)
     }
 }
 
-/// Puts an answer in line, a large one straight into the socket; returns its bytes.
+/// Puts an answer in line, a large one straight into the socket; returns the bytes of its body.
 fn put_answer<S: AsyncWrite + Unpin>(
     out: &mut Out,
     io: &mut S,
     cx: &mut Context<'_>,
-    prepared: &Prepared,
+    (prepared, share): (&Prepared, Share),
     now_ns: u64,
     progress: &mut bool,
 ) -> io::Result<u64> {
-    let before = out.buf.len();
-    prepared.write_head(now_ns / 1_000_000, &mut out.buf);
-    let bytes = (out.buf.len() - before) as u64 + prepared.body_bytes();
-    if prepared.body_bytes() <= COPY_MAX_BYTES {
+    prepared.write_head_of(share, now_ns / 1_000_000, &mut out.buf);
+    let (start, end) = share.bytes(prepared.body_bytes());
+    let bytes = end.saturating_sub(start);
+    if bytes > COPY_MAX_BYTES {
+        out.write_through(io, cx, prepared.body(), (start, end), progress)?;
+    } else if bytes == prepared.body_bytes() {
         prepared.body().iter().for_each(|chunk| out.buf.extend_from_slice(chunk));
     } else {
-        out.write_through(io, cx, prepared.body(), progress)?;
+        pieces(prepared.body(), start, end).for_each(|piece| out.buf.extend_from_slice(piece));
     }
     Ok(bytes)
 }
@@ -237,10 +241,11 @@ fn look<'m>(
     conn: &ConnHandle,
     head: &Head<'_, '_>,
     now_ns: u64,
-) -> Result<&'m Arc<Prepared>, Hot> {
+) -> Result<(&'m Arc<Prepared>, Share), Hot> {
     let hub = &conn.0.hub;
     if hub.draining() {
         return Err(Hot::Draining);
     }
-    map.look(conn.0.listener(), head, now_ns / 1_000_000, hub.side.epoch())
+    let prepared = map.look(conn.0.listener(), head, now_ns / 1_000_000, hub.side.epoch())?;
+    Ok((prepared, Share::of(prepared, head)?))
 }

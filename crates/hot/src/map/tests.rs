@@ -4,6 +4,7 @@ use super::{CookieWish, Grant, HotMap, MapBounds, VaryValue};
 use crate::Limits;
 use crate::head::{HeadLimits, parse, slots};
 use crate::prepared::{Lifetime, Prepared};
+use crate::share::Share;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode};
 use samovar_reason::Hot;
@@ -26,6 +27,7 @@ fn grant(target: &str, key: &str) -> Grant {
         vary: Vec::new(),
         cookies: CookieWish::RefuseAny,
         ignore_cache_control: false,
+        heads: true,
         prepared: prepared(key, 1_000),
     }
 }
@@ -43,7 +45,8 @@ fn ask_at(map: &HotMap, request: &str, listener: u32, now_ms: u64, epoch: u64) -
     let mut room = slots();
     let limits = HeadLimits::of(&Limits::default());
     let head = parse(request.as_bytes(), &mut 0, &mut room, &limits).unwrap().unwrap();
-    map.look(listener, &head, now_ms, epoch).map(|p| p.key().to_string())
+    let prepared = map.look(listener, &head, now_ms, epoch)?;
+    Share::of(prepared, &head).map(|_| prepared.key().to_string())
 }
 
 fn ask(map: &HotMap, line: &str, fields: &str) -> Result<String, Hot> {
@@ -52,11 +55,14 @@ fn ask(map: &HotMap, line: &str, fields: &str) -> Result<String, Hot> {
 
 #[test]
 fn each_refusal_has_its_reason() {
-    let map = map_of([grant("/x", "x")]);
+    let map = map_of([Grant { heads: false, ..grant("/x", "x") }]);
     assert_eq!(ask(&map, "GET /x", ""), Ok("x".into()));
+    assert_eq!(ask(&map_of([grant("/x", "x")]), "HEAD /x", ""), Ok("x".into()));
     assert_eq!(ask(&map, "GET /x", "Connection: Keep-Alive\r\nContent-Length: 0\r\n"), Ok("x".into()));
     let rows = [
         ("HEAD /x", "", Hot::MethodNotHot),
+        ("OPTIONS /x", "", Hot::MethodNotHot),
+        ("get /x", "", Hot::MethodNotHot),
         ("GET /x", "Connection: close\r\n", Hot::VersionNotHot),
         ("GET /x", "Connection: keep-alive, x\r\n", Hot::VersionNotHot),
         ("GET /x", "Connection: Upgrade\r\n", Hot::HasUpgrade),
@@ -68,6 +74,8 @@ fn each_refusal_has_its_reason() {
         ("GET /x", "Proxy-Authorization: x\r\n", Hot::HasAuthorization),
         ("GET /x", "Range: bytes=0-1\r\n", Hot::HasRange),
         ("GET /x", "If-None-Match: x\r\n", Hot::HasCondition),
+        ("GET /x", "If-None-Match: \"x\"\r\nIf-None-Match: \"y\"\r\n", Hot::HasCondition),
+        ("GET /x", "Range: bytes=0-\r\nRange: bytes=0-\r\n", Hot::HasCondition),
         ("GET /x", "If-Match: x\r\n", Hot::HasCondition),
         ("GET /x", "If-Range: x\r\n", Hot::HasCondition),
         ("GET /x", "If-Modified-Since: x\r\n", Hot::HasCondition),

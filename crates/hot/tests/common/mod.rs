@@ -87,6 +87,7 @@ pub(crate) fn grant(host: &str, target: &str, prepared: Arc<Prepared>) -> Grant 
         vary: Vec::<VaryValue>::new(),
         cookies: CookieWish::RefuseAny,
         ignore_cache_control: false,
+        heads: true,
         prepared,
     }
 }

@@ -44,8 +44,11 @@ pub fn text(app: &Shared) -> String {
     head("samovar_requests", "counter", "Requests by what the cache did.", &rows);
     let rows: Vec<_> = (0..5)
         .map(|i| {
-            // Hot answers are all 200.
-            let hot = if i == 1 { sum(app, |c| &c.hot) } else { 0 };
+            let hot = match i {
+                1 => sum(app, |c| &c.hot).saturating_sub(sum(app, |c| &c.hot_not_modified)),
+                2 => sum(app, |c| &c.hot_not_modified),
+                _ => 0,
+            };
             let class: u64 = app.counters.iter().filter_map(|c| c.classes.get(i)).map(Counter::get).sum();
             (format!("{{class=\"{}xx\"}}", i + 1), (class + hot) as f64)
         })

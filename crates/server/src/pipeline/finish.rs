@@ -6,7 +6,7 @@ use crate::config::LogFormat;
 use crate::state::Core;
 use http::{HeaderMap, Method, StatusCode, header};
 use samovar_cache::HotCopy;
-use samovar_hot::HotHit;
+use samovar_hot::{HotHit, Share};
 use samovar_reason::{Explain, Lookup, Upstream};
 use samovar_trace::{Fact, Fields, Record, Tier};
 use std::net::SocketAddr;
@@ -190,11 +190,25 @@ pub fn line(record: &Record, format: LogFormat, out: &mut Vec<u8>) {
 /// One hot answer in this many is kept as a record; all are counted, and logged if there is a log.
 const HOT_SAMPLE: u64 = 64;
 
+/// What is told of a hot answer: as the engine would, of where it came from and what of it was sent.
+fn hot_facts(key: &str, share: Share) -> Vec<Fact> {
+    let mut facts = vec![Fact::Key(key.to_string()), Fact::Lookup(Lookup::FreshHot, None, None)];
+    match share {
+        Share::Whole | Share::Head => {}
+        Share::NotModified => facts.push(Fact::Selected("not-modified")),
+        Share::Range { .. } => facts.push(Fact::Selected("range")),
+    }
+    facts
+}
+
 /// Counts a hot answer, logs it, and keeps a record of some.
 pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
     let counters = &core.counters;
     counters.hot.add(1);
-    counters.hot_bytes.add(hit.prepared.body_bytes());
+    counters.hot_bytes.add(hit.body_bytes);
+    if hit.share == Share::NotModified {
+        counters.hot_not_modified.add(1);
+    }
     let logged = core.shared.access_log.is_on();
     if !logged && counters.hot.get() % HOT_SAMPLE != 1 {
         return;
@@ -209,11 +223,11 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
         id: core.shared.next_id(),
         at_wall_ms: clock::wall_ms(),
         client: peer.map_or_else(|| "unix:".into(), |a| a.ip().to_canonical().to_string().into()),
-        method: "GET".into(),
+        method: if hit.head.method == "GET" { "GET" } else { "HEAD" }.into(),
         url: samovar_trace::redact_url(key.split('\n').next().unwrap_or(key)),
         version: "HTTP/1.1",
-        status: hit.prepared.status().as_u16(),
-        body_bytes: hit.prepared.body_bytes(),
+        status: hit.share.status().as_u16(),
+        body_bytes: hit.body_bytes,
         tier: Tier::Hot,
         cache: "hot",
         reason: Lookup::FreshHot.code(),
@@ -221,7 +235,7 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
         total_us: took_us,
         referer: text(hit.head.referer()),
         user_agent: text(hit.head.user_agent()),
-        facts: vec![Fact::Key(key.to_string()), Fact::Lookup(Lookup::FreshHot, None, None)],
+        facts: hot_facts(key, hit.share),
         request_fields: Fields::default(),
     };
     if logged {

@@ -5,7 +5,7 @@
 
 use super::exchange::{Exchange, Route};
 use super::respond::add_vary;
-use super::route::is_of_files_alone;
+use super::route::{is_of_files_alone, route_as};
 use crate::state::Snapshot;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, Version, header};
@@ -126,18 +126,24 @@ fn grant(
         },
         ignore_cache_control: rule.wishes.reload == samovar_policy::Reload::Ignore
             && !rule.wishes.request_directives,
+        heads: heads_alike(x, route),
         prepared: Arc::new(prepared),
     };
     x.core.hub.get().ok_or(Hot::NotStored)?.grant(grant)
 }
 
+/// Whether a HEAD of the same target would come to the same entry under the same rule: rules may choose by method.
+fn heads_alike(x: &Exchange, route: &Route) -> bool {
+    route_as(x, &Method::HEAD).is_ok_and(|(head, _)| {
+        (head.site, head.rule, &head.key, head.relevant_cookies)
+            == (route.site, route.rule, &route.key, route.relevant_cookies)
+    })
+}
+
 /// Requests whose own answer was shaped by something the hot tier does not look at.
 fn refuse_by_fields(x: &Exchange) -> Result<(), Hot> {
-    let rows: [(HeaderName, Hot); 8] = [
+    let rows: [(HeaderName, Hot); 5] = [
         (header::AUTHORIZATION, Hot::HasAuthorization),
-        (header::RANGE, Hot::HasRange),
-        (header::IF_NONE_MATCH, Hot::HasCondition),
-        (header::IF_MODIFIED_SINCE, Hot::HasCondition),
         (header::IF_MATCH, Hot::HasCondition),
         (header::IF_UNMODIFIED_SINCE, Hot::HasCondition),
         (header::IF_RANGE, Hot::HasCondition),
