@@ -5,7 +5,6 @@
 use crate::types::CacheStatus;
 use http::HeaderValue;
 use samovar_reason::Lookup;
-use std::fmt::Write as _;
 
 impl CacheStatus {
     /// `Samovar; hit; ttl=9; detail=fresh`.
@@ -23,18 +22,19 @@ impl CacheStatus {
         if self.hit {
             text.push_str("; hit");
         } else if let Some(fwd) = fwd.and_then(sf_token) {
-            push(text, format_args!("; fwd={fwd}"));
+            text.extend(["; fwd=", fwd]);
             if let Some(status) = self.fwd_status {
-                push(text, format_args!("; fwd-status={status}"));
+                text.extend(["; fwd-status=", itoa::Buffer::new().format(status)]);
             }
             text.push_str(if self.stored { "; stored" } else { "" });
             text.push_str(if self.collapsed { "; collapsed" } else { "" });
         }
         if let Some(ttl_s) = self.ttl_s {
-            push(text, format_args!("; ttl={}", ttl_s.clamp(-SF_INTEGER_MAX, SF_INTEGER_MAX)));
+            let ttl_s = ttl_s.clamp(-SF_INTEGER_MAX, SF_INTEGER_MAX);
+            text.extend(["; ttl=", itoa::Buffer::new().format(ttl_s)]);
         }
         if let Some(detail) = self.detail.and_then(sf_token) {
-            push(text, format_args!("; detail={detail}"));
+            text.extend(["; detail=", detail]);
         }
     }
 }
@@ -83,11 +83,6 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
 fn sf_token(word: &'static str) -> Option<&'static str> {
     let starts = word.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
     (starts && word.bytes().all(crate::syntax::is_tchar)).then_some(word)
-}
-
-fn push(text: &mut String, args: std::fmt::Arguments<'_>) {
-    // Writing to a String cannot fail.
-    let _ = text.write_fmt(args);
 }
 
 #[cfg(test)]

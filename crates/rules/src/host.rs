@@ -35,15 +35,15 @@ pub(crate) fn default_port(scheme: &str) -> Option<u16> {
 
 fn normalise_name(name: &str) -> Option<String> {
     let name = name.strip_suffix('.').unwrap_or(name);
-    let fine = name.len() <= NAME_MAX_BYTES && name.split('.').all(is_label);
+    let fine = name.len() <= NAME_MAX_BYTES && name.as_bytes().split(|byte| *byte == b'.').all(is_label);
     fine.then(|| name.to_ascii_lowercase())
 }
 
 /// Letters, digits and hyphens, and the underscore that private networks use.
-fn is_label(label: &str) -> bool {
+fn is_label(label: &[u8]) -> bool {
     let length = label.len();
     (1..=LABEL_MAX_BYTES).contains(&length)
-        && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        && label.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
 /// Outer `None`: not a port. Inner `None`: none given; RFC 3986 §3.2.3 allows `host:`.

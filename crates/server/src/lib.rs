@@ -15,6 +15,7 @@ macro_rules! say {
 }
 
 pub mod admin;
+pub mod alloc;
 pub mod cli;
 pub mod clock;
 pub mod config;

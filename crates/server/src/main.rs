@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: samovar::alloc::Allocator = samovar::alloc::Allocator;
 
 fn main() -> ExitCode {
     samovar::cli::main()

@@ -48,7 +48,7 @@ pub fn redact(name: &str, value: &str) -> String {
 /// parameters and of the fragment) whose names speak of secrets.
 pub fn redact_url(url: &str) -> String {
     // Without either there is neither a value to hide nor user information.
-    if !url.contains(['=', '@']) {
+    if !url.bytes().any(|byte| byte == b'=' || byte == b'@') {
         return url.to_owned();
     }
     let (scheme, rest) = match url.find("://") {
