@@ -196,3 +196,35 @@ fn slow_heads_and_bodies_have_their_time() {
     assert!(server.connect().is_closed(), "an idle connection is closed silently");
     assert_eq!(server.get("/", &[]).status, 200);
 }
+
+/// Under steady load at least 99 of 100 requests find a connection to the upstream that was used before.
+#[test]
+fn connections_to_an_upstream_are_used_again() {
+    let origin = Origin::counting(&[("Cache-Control", "no-store")]);
+    let server = Server::before(&origin.url, &["--workers", "2"]);
+    std::thread::scope(|scope| {
+        for client in 0..8 {
+            let server = &server;
+            scope.spawn(move || {
+                let mut connection = server.connect();
+                for turn in 0..250 {
+                    assert_eq!(connection.get(&format!("/{client}/{turn}"), &[]).status, 200);
+                }
+            });
+        }
+    });
+    let admin = server.admin.trim_start_matches("http://");
+    let metrics = samovar_tests::client::Client::connect(admin).get("/metrics", &[("Host", admin)]).text();
+    let count = |name: &str| -> u64 {
+        let line = metrics
+            .lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_else(|| panic!("{name}: {metrics}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    let (connects, reuses) =
+        (count("samovar_upstream_connects_total"), count("samovar_upstream_reuses_total"));
+    assert_eq!((origin.count(), connects + reuses), (2_000, 2_000), "each request is one or the other");
+    assert!(connects <= 16, "{connects} connections for 8 clients on two cores");
+    assert!(reuses * 100 >= 2_000 * 99, "{reuses} of 2,000");
+}
