@@ -134,7 +134,7 @@ fn forward(headers: &mut HeaderMap, client: &Client, host: &str) {
     let version = client.version.strip_prefix("HTTP/").unwrap_or("1.1");
     append(headers, header::VIA, [version, " ", pseudonym()].concat());
     let ip = client.remote.map(|address| plain(address.ip()));
-    let from = ip.map(|ip| ip.to_string());
+    let from = ip.map(text_of);
     append(headers, header::FORWARDED, forwarded(ip.zip(from.as_deref()), client.scheme, host));
     if let Some(from) = from.filter(|from| last_hop(headers) != Some(from.as_bytes())) {
         append(headers, FORWARDED_FOR.clone(), from);
@@ -171,6 +171,19 @@ fn forwarded(from: Option<(IpAddr, &str)>, scheme: &str, host: &str) -> String {
     }
     element.extend([";proto=", scheme]);
     element
+}
+
+/// An address as text; without the formatter for IPv4, whose share of a passed request was a fiftieth.
+fn text_of(ip: IpAddr) -> String {
+    let IpAddr::V4(v4) = ip else { return ip.to_string() };
+    let mut text = String::with_capacity(15);
+    for (at, octet) in v4.octets().into_iter().enumerate() {
+        if at > 0 {
+            text.push('.');
+        }
+        text.push_str(itoa::Buffer::new().format(octet));
+    }
+    text
 }
 
 /// An IPv4 client of a dual-stack socket, as IPv4.
