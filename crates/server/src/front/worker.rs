@@ -136,7 +136,7 @@ async fn core(
 }
 
 /// Timeouts, hot answers nobody wants, idle upstream sockets, and a changed configuration's limits.
-async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
+pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
     let mut epoch = core.shared.epoch();
     let mut tick = tokio::time::interval(SWEEP);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -178,13 +178,13 @@ async fn live_jobs(core: Rc<Core>, mut jobs: UnboundedReceiver<Job>) {
 
 /// What a listener's connections have in common.
 #[derive(Clone)]
-struct Door {
-    core: Rc<Core>,
-    hub: Rc<Hub>,
-    id: u32,
-    port: u16,
-    tls: bool,
-    places: Arc<Places>,
+pub(super) struct Door {
+    pub(super) core: Rc<Core>,
+    pub(super) hub: Rc<Hub>,
+    pub(super) id: u32,
+    pub(super) port: u16,
+    pub(super) tls: bool,
+    pub(super) places: Arc<Places>,
 }
 
 async fn listen(door: Door, mine: Mine, mut stopping: watch::Receiver<bool>) {
@@ -328,14 +328,14 @@ fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<S
 }
 
 /// A connection as the pipeline sees it.
-fn met(door: &Door, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<Connection> {
+pub(super) fn met(door: &Door, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<Connection> {
     let snapshot = door.core.shared.snapshot();
     let trusted = snapshot.settings.server.trusted_proxies.trusts(peer.map(|p| p.ip().to_canonical()));
     connection(peer, local, hot_listener(door.id, trusted), door.port, door.tls)
 }
 
 /// All requests of a connection.
-async fn converse<S>(door: &Door, layer: Layer<S>, conn: &Rc<Connection>)
+pub(super) async fn converse<S>(door: &Door, layer: Layer<S>, conn: &Rc<Connection>)
 where
     S: Wire + 'static,
 {
