@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The slow rest of `make test-all`: tests marked slow, many more cases for every property, optimised; then fuzzing.
+# The slow rest of `make test-all`: tests marked slow, many more cases for every property, optimised; the wire scripts and
+# the conformance suite with everything hot and with nothing hot; then fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -12,4 +13,14 @@ say "Properties drawn from PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED, with ${PROPTEST
 export PROPTEST_CASES
 cargo build --locked --release --workspace --bins
 cargo test --locked --release --workspace --no-fail-fast -- --include-ignored
+
+# What they expect must hold whichever tier answers. Left out are those that are about the tiers themselves: `t70_hot` and
+# `t73_changes_race` wait for hot answers, the three others tell by them how far they are.
+not_these=(t70_hot t73_changes_race the_hot_tier_and_large_bodies_above_it a_slow_reader_gets_all_of_it
+    a_connection_has_its_share)
+for hot in eager off; do
+    say "The wire scripts and the conformance suite with SAMOVAR_TEST_HOT=$hot"
+    SAMOVAR_TEST_HOT=$hot cargo test --locked --release -p samovar-tests --no-fail-fast --test wire --test conformance -- \
+        "${not_these[@]/#/--skip=}"
+done
 bash scripts/fuzz.sh

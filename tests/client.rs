@@ -45,7 +45,7 @@ impl Answer {
     pub fn reason(&self) -> String {
         let status = self.cache_status();
         let found = status.split(';').map(str::trim).find_map(|p| p.strip_prefix("detail="));
-        found.unwrap_or("").to_string()
+        crate::tiers::reason(found.unwrap_or("")).to_string()
     }
 
     /// True if it came from the cache.

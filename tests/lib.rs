@@ -16,6 +16,7 @@ pub mod client;
 pub mod origin;
 pub mod php;
 pub mod server;
+pub mod tiers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

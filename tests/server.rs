@@ -81,7 +81,7 @@ impl Server {
         let log = std::fs::File::create(folder.path("stderr")).unwrap();
         let mut child = Command::new(program("samovar"))
             .arg("serve")
-            .args(args)
+            .args(crate::tiers::arguments(args, &folder.0))
             .args(listen)
             .args(["--admin", "127.0.0.1:0", "--ready-file"])
             .arg(&ready)

@@ -28,5 +28,6 @@ mod t61_explained;
 mod t70_hot;
 mod t71_tls;
 mod t72_slow_clients;
+mod t73_changes_race;
 mod t80_php;
 mod t90_memory;

@@ -278,3 +278,20 @@ fn the_remaining_lifetime_counts_the_age_it_came_with() {
     );
     assert_eq!(first.field("age"), Some("50"));
 }
+
+/// What `SAMOVAR_TEST_HOT` asks for is so: else the scripts under it would prove nothing.
+#[test]
+fn the_hot_tier_is_as_the_environment_wants_it() {
+    use samovar_tests::tiers::{Hot, wanted};
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
+    let server = Server::before(&origin.url, &["--workers", "1"]);
+    let mut client = server.connect();
+    let of_three: Vec<bool> =
+        (0..3).map(|_| client.get("/", &[]).cache_status().ends_with("fresh-hot")).collect();
+    let expected = match wanted() {
+        // The second request makes it hot, or the first already, if its answer is whole when it ends.
+        Hot::AsWritten | Hot::Eager => [false, false, true],
+        Hot::Off => [false; 3],
+    };
+    assert_eq!(of_three, expected);
+}

@@ -81,6 +81,9 @@ fn uploads_reach_the_origin_whole_in_either_framing() {
     assert_eq!(client.request("POST", "/", &[], &vec![1; 3_000_000]).text(), "3000000");
     client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\n\r\n");
     assert_eq!(client.answer("POST").text(), "7");
+    // Of a GET, too: it is unusual, and nobody's to drop.
+    client.send("GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+    assert_eq!(client.answer("GET").text(), "3");
     client.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(client.one("POST").unwrap().status, 100);
     client.send("hi");

@@ -4,7 +4,6 @@ use samovar_tests::client::Answer;
 use samovar_tests::origin::{Origin, own};
 use samovar_tests::server::Server;
 use std::io::{Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 fn warm(server: &Server, path: &str, fields: &[(&str, &str)]) -> Answer {
     samovar_tests::server::soon("a hot answer", || {
@@ -241,50 +240,8 @@ fn hot_ends_with_freshness() {
     assert!(server.get("/", &[]).field("age").is_none_or(|a| a.parse::<u64>().unwrap() <= 2));
 }
 
-/// The origin's version goes up before each purge; whatever is asked for after the purge returned must be new.
 #[test]
-fn purge_races_with_hot_hits_on_several_cores() {
-    let version = std::sync::Arc::new(AtomicU64::new(0));
-    let seen = version.clone();
-    let origin = Origin::new(move |_| {
-        (200, own(&[("Cache-Control", "max-age=600")]), seen.load(Ordering::SeqCst).to_string().into_bytes())
-    });
-    let server = Server::before(&origin.url, &["--workers", "2", "--access-log", "off"]);
-    let purged = AtomicU64::new(0);
-    let stop = AtomicBool::new(false);
-    let hot = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let mut client = server.connect();
-                while !stop.load(Ordering::Relaxed) {
-                    let at_least = purged.load(Ordering::SeqCst);
-                    let answer = client.get("/", &[]);
-                    let got: u64 = answer.text().parse().unwrap();
-                    assert!(
-                        got >= at_least,
-                        "version {got} after the purge of {at_least} returned: {}",
-                        answer.cache_status()
-                    );
-                    hot.fetch_add(u64::from(answer.reason() == "fresh-hot"), Ordering::Relaxed);
-                }
-            });
-        }
-        for _ in 0..60 {
-            let before = hot.load(Ordering::Relaxed);
-            samovar_tests::server::soon("hot answers between purges", || {
-                (hot.load(Ordering::Relaxed) > before + 10).then_some(())
-            });
-            let new = version.fetch_add(1, Ordering::SeqCst) + 1;
-            server.tell(&["cache", "purge", "--all"]);
-            purged.store(new, Ordering::SeqCst);
-        }
-        stop.store(true, Ordering::Relaxed);
-    });
-}
-
-#[test]
-fn a_rule_change_races_with_hot_hits() {
+fn a_rule_change_is_seen_by_every_core() {
     let origin = Origin::counting(&[]);
     let server = Server::before(&origin.url, &["--workers", "2"]);
     server.tell(&["rule", "add", "path=/**", "for=600s"]);

@@ -103,6 +103,37 @@ fn a_body_that_comes_in_drops_is_refused() {
 }
 
 #[test]
+fn a_connection_has_its_share_of_requests_and_of_time() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
+    let limited = server("requests_per_connection = 20", "", &origin);
+    limited.get("/", &[]);
+    let mut client = limited.connect();
+    for number in 1..=20 {
+        let answer = client.get("/", &[]);
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.field("connection") == Some("close"), number == 20, "request {number}");
+    }
+    assert!(client.is_closed());
+    let why = limited.json(&["explain", "/"])["history"].to_string();
+    assert!(why.contains("hot-last-of-connection"), "{why}");
+    // What was sent ahead is answered, however much.
+    let mut client = limited.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(1_000));
+    assert!((0..1_000).all(|_| client.answer("GET").status == 200));
+    assert!(client.is_closed());
+
+    let limited = server("connection_lifetime = \"1s\"", "", &origin);
+    let (mut busy, mut idle) = (limited.connect(), limited.connect());
+    idle.get("/", &[]);
+    let begun = Instant::now();
+    while busy.try_answer_to("/").is_some_and(|answer| answer.field("connection").is_none()) {
+        assert!(begun.elapsed() < Duration::from_secs(5), "the busy one goes on");
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(900), "{:?}", begun.elapsed());
+    assert!(busy.is_closed() && idle.is_closed());
+}
+
+#[test]
 fn one_address_has_its_share_of_the_connections() {
     let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
     let server_of = |more: &str| server(&format!("connections_per_address = 2{more}"), "", &origin);

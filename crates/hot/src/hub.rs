@@ -5,7 +5,7 @@
 
 use crate::head::{Head, HeadLimits};
 use crate::layer::Layer;
-use crate::limits::{Limits, Overdue, Pace, Wait, overdue};
+use crate::limits::{Allowance, Limits, Overdue, Pace, SHED_MS, Wait, overdue};
 use crate::map::{Grant, HotMap, MapBounds};
 use crate::prepared::Prepared;
 use crate::share::Share;
@@ -72,6 +72,7 @@ pub struct Hub {
     pub(crate) map: RefCell<HotMap>,
     pub(crate) head_limits: Cell<HeadLimits>,
     limits: RefCell<Limits>,
+    pub(crate) allowance: Cell<Allowance>,
     /// One reading and one writing buffer for all connections: a connection owns buffers only while something
     /// is left over.
     pub(crate) scratch_in: Cell<Vec<u8>>,
@@ -99,6 +100,7 @@ impl Hub {
             side,
             map: RefCell::new(HotMap::new(bounds)),
             head_limits: Cell::new(HeadLimits::of(&limits)),
+            allowance: Cell::new(Allowance::of(&limits)),
             limits: RefCell::new(limits),
             scratch_in: Cell::default(),
             scratch_out: Cell::default(),
@@ -155,6 +157,7 @@ impl Hub {
     /// New limits, for all connections from now on.
     pub fn set_limits(&self, limits: Limits) {
         self.head_limits.set(HeadLimits::of(&limits));
+        self.allowance.set(Allowance::of(&limits));
         self.limits.replace(limits);
     }
 
@@ -224,6 +227,14 @@ pub(crate) struct Conn {
     /// Something waits in the layer for the end of the answer in flight.
     pub(crate) ahead: Cell<bool>,
     pub(crate) upgrade: Cell<bool>,
+    accepted_ms: u64,
+    /// Requests that were begun.
+    pub(crate) requests: Cell<u64>,
+    /// It has an engine, which is to go for now; see [`crate::serve`].
+    pub(crate) engine: Cell<bool>,
+    pub(crate) shed: Cell<bool>,
+    /// The connection ends with the answer to the current request, unless more has come behind it.
+    pub(crate) last: Cell<bool>,
     pub(crate) arrival_ns: Cell<u64>,
     pub(crate) refusal: Cell<Option<Hot>>,
     pub(crate) rejected: Cell<Option<Reject>>,
@@ -254,6 +265,11 @@ impl Conn {
             body_dropped: Cell::new(false),
             ahead: Cell::new(false),
             upgrade: Cell::new(false),
+            accepted_ms: now_ms,
+            requests: Cell::new(0),
+            engine: Cell::new(false),
+            shed: Cell::new(false),
+            last: Cell::new(false),
             arrival_ns: Cell::new(now_ms * 1_000_000),
             refusal: Cell::new(None),
             rejected: Cell::new(None),
@@ -283,6 +299,16 @@ impl Conn {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
+    }
+
+    /// Whether the request that has come now is to be the connection's last.
+    pub(crate) fn is_used_up(&self, now_ms: u64) -> bool {
+        self.hub.allowance.get().is_used_up(self.requests.get(), now_ms.saturating_sub(self.accepted_ms))
+    }
+
+    /// Whether the connection has had its time.
+    pub(crate) fn is_too_old(&self, now_ms: u64) -> bool {
+        self.hub.allowance.get().is_too_old(now_ms.saturating_sub(self.accepted_ms))
     }
 
     /// The interim answers that wait.
@@ -357,7 +383,12 @@ impl Conn {
         // hyper can end an answer without coming by again: when its queue of body chunks is full at the very end of
         // the body, it flushes and yields with the body still in hand. Whoever waits behind must not wait for ever.
         let stuck = self.body_dropped.get() || (self.answering.get() && self.ahead.get());
-        if found.is_some() || stuck {
+        let too_old = self.wait.get() == Wait::Idle && self.is_too_old(now_ms);
+        let idle = self.wait.get() == Wait::Idle && self.engine.get();
+        if idle && now_ms.saturating_sub(self.since_ms.get()) >= SHED_MS {
+            self.shed.set(true);
+        }
+        if found.is_some() || stuck || too_old || self.shed.get() {
             self.wake();
         }
     }
@@ -405,6 +436,13 @@ impl ConnHandle {
     /// [`crate::serve`] then returns [`crate::End::Upgraded`].
     pub fn accept_upgrade(&self) {
         self.0.upgrade.set(true);
+    }
+
+    /// Whether the answer to the current request is to say that the connection ends with it.
+    pub(crate) fn ends(&self) -> bool {
+        // What has come behind the request is answered first.
+        self.0.last.set(self.0.last.get() && !self.0.ahead.get());
+        self.0.last.get() || self.0.hub.draining()
     }
 
     /// Whether the server is stopping.

@@ -128,6 +128,12 @@ impl<S> Layer<S> {
         self.conn.0.upgrade.get() && !self.broken
     }
 
+    /// Whether the engine has ended only to be let go of, and the connection goes on.
+    pub(crate) fn shed_engine(&mut self) -> bool {
+        self.conn.0.engine.set(false);
+        self.conn.0.shed.take() && matches!(self.state, State::Idle) && !self.broken
+    }
+
     /// The stream, and what was read ahead of the new protocol.
     pub(crate) fn into_parts(self) -> (S, Bytes) {
         (self.io, Bytes::copy_from_slice(self.input.bytes()))
@@ -211,7 +217,9 @@ impl<S: Wire> Layer<S> {
             return Poll::Ready(());
         }
         if !matches!(self.state, State::Closing(_)) {
-            let unread = matches!(self.state, State::Body(_)) || !self.input.is_empty();
+            // After an answer that announced the end the client may have sent more before it knew.
+            let unread =
+                matches!(self.state, State::Body(_)) || !self.input.is_empty() || self.conn.0.last.get();
             if !unread || self.eof {
                 return Poll::Ready(());
             }
@@ -272,6 +280,7 @@ impl<S: Wire> Layer<S> {
         if *left == 0 {
             self.pace = Pace::default();
             let body_max_bytes = self.conn.0.hub.head_limits.get().body_max_bytes;
+            self.conn.0.ahead.set(*framing == Framing::None && !self.input.is_empty());
             self.state = match *framing {
                 Framing::None => State::Answering,
                 Framing::Length(n) => State::Body(Body::Length(n)),
@@ -322,6 +331,7 @@ impl<S: Wire> Layer<S> {
         put(here.get(..used).unwrap_or_default());
         self.input.consume(used);
         if done {
+            self.conn.0.ahead.set(!self.input.is_empty());
             self.state = State::Answering;
         }
         self.settle_input();

@@ -31,6 +31,10 @@ pub struct Limits {
     /// How long the answer to a client that has shut down its sending side is still worked on. A client that
     /// half-closes and one that has left look the same until something is written; 0 gives up at once.
     pub half_close_ms: u64,
+    /// Requests on one connection, `None` for any number; the answer to the last says `Connection: close`.
+    pub requests_max: Option<u64>,
+    /// How long a connection is kept, `None` for ever; then it ends with the next answer, or idle at once.
+    pub lifetime_ms: Option<u64>,
 }
 
 impl Default for Limits {
@@ -46,6 +50,8 @@ impl Default for Limits {
             send_timeout_ms: 60_000,
             rate_min_bytes: 100,
             half_close_ms: 5_000,
+            requests_max: None,
+            lifetime_ms: None,
         }
     }
 }
@@ -89,6 +95,41 @@ impl Pace {
         self.waited_ms
     }
 }
+
+/// How much of a connection there may be, as a hit looks at it: figures that no connection reaches stand for no bound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    requests_max: u64,
+    lifetime_ms: u64,
+}
+
+impl Allowance {
+    pub(crate) fn of(limits: &Limits) -> Allowance {
+        Allowance {
+            requests_max: limits.requests_max.unwrap_or(u64::MAX),
+            lifetime_ms: limits.lifetime_ms.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Whether the request after so many and so long is to be the last.
+    pub(crate) fn is_used_up(&self, requests: u64, for_ms: u64) -> bool {
+        requests >= self.requests_max.saturating_sub(1) || self.is_too_old(for_ms)
+    }
+
+    /// Whether there is a bound to a connection's time at all.
+    pub(crate) fn has_lifetime(&self) -> bool {
+        self.lifetime_ms < u64::MAX
+    }
+
+    /// Whether the connection is to end as soon as it is idle.
+    pub(crate) fn is_too_old(&self, for_ms: u64) -> bool {
+        for_ms >= self.lifetime_ms
+    }
+}
+
+/// After so long without a request a connection lets go of its engine, which holds some 20 KB; the next one costs it a
+/// microsecond.
+pub(crate) const SHED_MS: u64 = 1_000;
 
 /// How long a closing connection reads on, so that its last answer is not lost to a reset (RFC 9112 §9.6).
 pub(crate) const LINGER_MS: u64 = 2_000;

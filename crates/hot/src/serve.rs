@@ -7,7 +7,7 @@ use crate::layer::{Layer, Next};
 use crate::wire::Wire;
 use bytes::{Buf, Bytes};
 use http::header::{CONNECTION, HeaderValue};
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
@@ -57,17 +57,23 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    if poll_fn(|cx| layer.poll_until_cold(cx)).await == Next::Closed {
-        return End::Closed;
-    }
     let handle = layer.handle();
-    let service = service_fn(|request| {
-        let conn = handle.clone();
-        let answer = service(request, handle.clone());
-        async move { answer.await.map(|response| guard(response, conn)) }
-    });
-    // Boxed, so that connections which only meet hot requests do not carry its size in their tasks.
-    let served = Box::pin(http.serve_connection(&mut layer, service)).await;
+    let served = loop {
+        if poll_fn(|cx| layer.poll_until_cold(cx)).await == Next::Closed {
+            return End::Closed;
+        }
+        let service = service_fn(|request| {
+            let conn = handle.clone();
+            let answer = service(request, handle.clone());
+            async move { answer.await.map(|response| guard(response, conn)) }
+        });
+        handle.0.engine.set(true);
+        // Boxed, so that connections which only meet hot requests do not carry its size in their tasks.
+        let served = Box::pin(http.serve_connection(&mut layer, service)).await;
+        if !layer.shed_engine() || served.is_err() {
+            break served;
+        }
+    };
     if served.is_ok() && layer.upgraded() {
         let (io, ahead) = layer.into_parts();
         return End::Upgraded(Pipe { io, ahead });
@@ -83,7 +89,7 @@ where
 /// Lets the layer see the end of the answer.
 fn guard<B>(mut response: Response<B>, conn: ConnHandle) -> Response<Guarded<B>> {
     conn.0.answering.set(true);
-    if conn.draining() {
+    if conn.ends() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response.map(|body| Guarded { body, _guard: AnswerGuard(conn.0) })

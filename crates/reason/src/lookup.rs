@@ -81,6 +81,7 @@ reasons! {
         Dead = "hot-dead", "the prepared answer was purged or replaced", "";
         OldEpoch = "hot-old-epoch", "the configuration changed since the answer was prepared", "";
         Draining = "hot-draining", "the server is stopping", "";
+        LastOfConnection = "hot-last-of-connection", "the connection has had the requests or the time it may have, and ends with this answer", "raise `limits.requests_per_connection` or `limits.connection_lifetime`";
         TooManyFields = "hot-too-many-fields", "the request has more fields than the hot tier looks at", "";
     }
 }

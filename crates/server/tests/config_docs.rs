@@ -114,6 +114,8 @@ fn the_reference_names_every_setting_that_reasons_send_people_to() {
         "body_timeout",
         "send_timeout",
         "connections_max",
+        "requests_per_connection",
+        "connection_lifetime",
         "hosts",
         "default",
         "vary_headers",

@@ -98,6 +98,7 @@ fn what_holds_when_nothing_is_written() {
     let l = &s.limits;
     assert_eq!((l.line_max_bytes, l.head_max_bytes, l.fields_max), (16 << 10, 64 << 10, 100));
     assert_eq!((l.body_max_bytes, l.connections_max), (Some(1 << 30), 10_000));
+    assert_eq!((l.requests_per_connection, l.connection_lifetime), (None, None));
     assert_eq!((l.head_timeout, l.stop_timeout), (Duration::from_secs(10), Duration::from_secs(30)));
     assert!(matches!(
         s.memory.from,

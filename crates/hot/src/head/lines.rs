@@ -25,7 +25,8 @@ pub(super) fn end_of_head(
         match before {
             [b'\n', b'\r'] => return within(buf, at + 1, limits).map(|()| Some(at + 1)),
             [.., b'\r'] => {}
-            _ => return Err(Reject::BareLineFeed),
+            // What comes first counts, so that a head is judged alike however it is cut.
+            _ => return within(buf, at + 1, limits).and(Err(Reject::BareLineFeed)),
         }
     }
     *scanned = buf.len();

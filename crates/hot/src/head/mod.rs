@@ -63,7 +63,8 @@ impl HeadLimits {
     /// The limits of a connection, within what hyper and this layer can hold.
     pub fn of(limits: &Limits) -> HeadLimits {
         HeadLimits {
-            line_max_bytes: limits.line_max_bytes.min(60 << 10),
+            // No longer than the whole head: else which of the two is exceeded would depend on how the head is cut.
+            line_max_bytes: limits.line_max_bytes.min(60 << 10).min(limits.head_max_bytes),
             head_max_bytes: limits.head_max_bytes.min(256 << 10),
             fields_max: limits.fields_max.min(FIELDS_CAP),
             body_max_bytes: limits.body_max_bytes.unwrap_or(u64::MAX),

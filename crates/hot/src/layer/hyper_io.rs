@@ -23,6 +23,8 @@ impl<S: Wire> Read for Layer<S> {
         let max = buf.remaining();
         loop {
             match &this.state {
+                // The end of the stream, as far as the engine is told.
+                State::Idle if this.conn.0.shed.get() => return Poll::Ready(Ok(())),
                 State::Idle => {
                     if !ready!(this.poll_idle(cx))? {
                         return Poll::Ready(Ok(()));
@@ -114,6 +116,9 @@ impl<S: Wire> Write for Layer<S> {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if this.conn.0.shed.get() && matches!(this.state, State::Idle) {
+            return Poll::Ready(Ok(()));
+        }
         if matches!(this.state, State::Closing(Closing::Linger { .. } | Closing::Done)) {
             return Poll::Ready(Ok(()));
         }

@@ -28,6 +28,8 @@ enum Heads {
     Cold(State),
     /// The next head is refused.
     Rejected(Reject),
+    /// The next request is the connection's last, if nothing comes behind it.
+    PerhapsLast,
 }
 
 impl<S: Wire> Layer<S> {
@@ -69,6 +71,14 @@ impl<S: Wire> Layer<S> {
                     self.refuse_head(reject);
                     return Poll::Ready(Ok(true));
                 }
+                Heads::PerhapsLast => {
+                    ready!(self.poll_send(cx))?;
+                    let more =
+                        self.input.poll_fill(&mut self.io, cx, &self.conn.0.hub.scratch_in, usize::MAX);
+                    self.eof = matches!(more, Poll::Ready(Ok(0)));
+                    self.conn.0.last.set(self.eof || more?.is_pending());
+                    continue;
+                }
             }
             ready!(self.poll_send(cx))?;
             if self.eof || (self.conn.0.hub.draining() && self.input.is_empty()) {
@@ -76,6 +86,9 @@ impl<S: Wire> Layer<S> {
             }
             match self.input.poll_fill(&mut self.io, cx, &self.conn.0.hub.scratch_in, usize::MAX) {
                 Poll::Ready(filled) => self.eof = filled? == 0,
+                Poll::Pending if self.input.is_empty() && self.has_had_its_time() => {
+                    return Poll::Ready(Ok(false));
+                }
                 Poll::Pending => {
                     let wait = if self.input.is_empty() { Wait::Idle } else { Wait::Head };
                     if served {
@@ -103,6 +116,13 @@ impl<S: Wire> Layer<S> {
         Poll::Pending
     }
 
+    /// Whether an idle connection is to end now. Nothing has come that would be lost by it.
+    fn has_had_its_time(&self) -> bool {
+        let conn = &self.conn.0;
+        // The clock is not read for each hit where nobody asked for this.
+        conn.hub.allowance.get().has_lifetime() && conn.is_too_old(conn.hub.now_ms())
+    }
+
     /// What the sweep found, if it still holds.
     fn overdue_while_idle(&mut self, over: Overdue) -> Option<io::Result<bool>> {
         let Overdue::Limit(why) = over else { return None };
@@ -126,6 +146,7 @@ impl<S: Wire> Layer<S> {
 
     fn begin_cold(&mut self, state: State, now_ns: u64) {
         let conn = &self.conn.0;
+        conn.requests.set(conn.requests.get() + 1);
         conn.arrival_ns.set(now_ns);
         conn.rejected.set(None);
         conn.answering.set(false);
@@ -184,6 +205,14 @@ impl<S: Wire> Layer<S> {
             }
             Err(reject) => return Ok(Some(Heads::Rejected(reject))),
         };
+        let conn = &self.conn.0;
+        if conn.is_used_up(now_ns / 1_000_000) {
+            let alone = self.input.len() == parsed.len_bytes;
+            if alone && !conn.last.get() {
+                return Ok(Some(Heads::PerhapsLast));
+            }
+            conn.last.set(alone || parsed.framing != head::Framing::None);
+        }
         let (prepared, share) = match look(map, &self.conn, &parsed, now_ns) {
             Ok(found) => found,
             Err(why) => return Ok(Some(not_hot(&self.conn, &parsed, why))),
@@ -196,6 +225,7 @@ impl<S: Wire> Layer<S> {
             self.conn.0.write_went_on();
         }
         let len_bytes = parsed.len_bytes;
+        conn.requests.set(conn.requests.get() + 1);
         hub.side.on_hot(&self.conn, HotHit { prepared, share, head: &parsed, body_bytes, now_ns });
         self.input.consume(len_bytes);
         Ok(None)
@@ -245,6 +275,9 @@ fn look<'m>(
     let hub = &conn.0.hub;
     if hub.draining() {
         return Err(Hot::Draining);
+    }
+    if conn.0.last.get() {
+        return Err(Hot::LastOfConnection);
     }
     let prepared = map.look(conn.0.listener(), head, now_ns / 1_000_000, hub.side.epoch())?;
     Ok((prepared, Share::of(prepared, head)?))

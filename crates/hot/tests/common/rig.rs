@@ -41,6 +41,7 @@ pub(crate) fn limits() -> Limits {
         send_timeout_ms: 4_000,
         rate_min_bytes: 0,
         half_close_ms: 500,
+        ..Limits::default()
     }
 }
 

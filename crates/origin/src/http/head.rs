@@ -42,8 +42,12 @@ pub(super) fn request(
     let told = HeaderValue::from_str(told)
         .map_err(|_| not_sent(Upstream::Unsendable, format!("`{told}` cannot be a Host")))?;
     headers.insert(header::HOST, told);
-    if let Some(bytes) = body_bytes.filter(|_| body.is_some()) {
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+    if body.is_some() {
+        match body_bytes {
+            Some(bytes) => headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes)),
+            // Said aloud: without it hyper takes a GET to have no body, and sends none.
+            None => headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked")),
+        };
     }
     forward(&mut headers, &client, &host);
 

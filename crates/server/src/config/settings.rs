@@ -113,6 +113,10 @@ pub struct LimitSettings {
     pub connections_max: usize,
     /// Connections from one address; `None` for no bound.
     pub connections_per_address: Option<u64>,
+    /// Requests on one connection; `None` for no bound.
+    pub requests_per_connection: Option<u64>,
+    /// How long a connection is kept; `None` for no bound.
+    pub connection_lifetime: Option<Duration>,
     /// For requests under way when the server stops.
     pub stop_timeout: Duration,
 }

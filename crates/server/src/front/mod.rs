@@ -5,6 +5,7 @@
 
 mod accept;
 mod banner;
+mod inside;
 mod places;
 mod side;
 mod signals;
@@ -13,6 +14,7 @@ mod worker;
 
 pub use accept::{Listener, bind, raise_file_limit};
 pub use banner::banner;
+pub use inside::Inside;
 pub use signals::{Signals, Wish};
 pub use tls::acceptor;
 pub use worker::start;

@@ -127,6 +127,8 @@ pub fn limits(settings: &Settings) -> Limits {
         idle_timeout_ms: ms(l.idle_timeout),
         send_timeout_ms: ms(l.send_timeout),
         rate_min_bytes: l.rate_min_bytes,
+        requests_max: l.requests_per_connection,
+        lifetime_ms: l.connection_lifetime.map(ms),
         ..Limits::default()
     }
 }

@@ -23,6 +23,8 @@ use tokio::task::spawn_local;
 
 /// How often a core looks for timeouts and changes of the configuration.
 const SWEEP: Duration = Duration::from_millis(100);
+/// How often a listener says that it cannot accept.
+const SAY_AGAIN: Duration = Duration::from_secs(60);
 
 /// A running server's threads.
 pub struct Running {
@@ -136,7 +138,7 @@ async fn core(
 }
 
 /// Timeouts, hot answers nobody wants, idle upstream sockets, and a changed configuration's limits.
-async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
+pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
     let mut epoch = core.shared.epoch();
     let mut tick = tokio::time::interval(SWEEP);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -178,13 +180,13 @@ async fn live_jobs(core: Rc<Core>, mut jobs: UnboundedReceiver<Job>) {
 
 /// What a listener's connections have in common.
 #[derive(Clone)]
-struct Door {
-    core: Rc<Core>,
-    hub: Rc<Hub>,
-    id: u32,
-    port: u16,
-    tls: bool,
-    places: Arc<Places>,
+pub(super) struct Door {
+    pub(super) core: Rc<Core>,
+    pub(super) hub: Rc<Hub>,
+    pub(super) id: u32,
+    pub(super) port: u16,
+    pub(super) tls: bool,
+    pub(super) places: Arc<Places>,
 }
 
 async fn listen(door: Door, mine: Mine, mut stopping: watch::Receiver<bool>) {
@@ -212,6 +214,7 @@ async fn listen(door: Door, mine: Mine, mut stopping: watch::Receiver<bool>) {
 }
 
 async fn accept_tcp(door: &Door, listener: TcpListener) {
+    let mut trouble = Trouble::default();
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
@@ -223,24 +226,43 @@ async fn accept_tcp(door: &Door, listener: TcpListener) {
                     false => connect(door, stream, Some(peer), local),
                 }
             }
-            Err(error) => rest(&error).await,
+            Err(error) => trouble.rest(&error).await,
         }
     }
 }
 
 async fn accept_unix(door: &Door, listener: UnixListener) {
+    let mut trouble = Trouble::default();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => connect(door, stream, None, None),
-            Err(error) => rest(&error).await,
+            Err(error) => trouble.rest(&error).await,
         }
     }
 }
 
-/// Out of file descriptors, most likely: wait for some to come back instead of spinning.
-async fn rest(error: &std::io::Error) {
-    if !matches!(error.kind(), std::io::ErrorKind::ConnectionAborted | std::io::ErrorKind::ConnectionReset) {
-        crate::say!("samovar: accept: {error}");
+/// A listener that cannot accept.
+#[derive(Default)]
+struct Trouble {
+    said: Option<tokio::time::Instant>,
+}
+
+impl Trouble {
+    /// Out of file descriptors, most likely: wait for some to come back instead of spinning. Those who wait meanwhile are
+    /// in the system's queue. Said once a minute, as it may go on for long.
+    async fn rest(&mut self, error: &std::io::Error) {
+        use std::io::ErrorKind;
+        if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) {
+            return;
+        }
+        let now = tokio::time::Instant::now();
+        if self.said.is_none_or(|then| now.duration_since(then) >= SAY_AGAIN) {
+            self.said = Some(now);
+            crate::say!(
+                "samovar: accept: {error}\nhint: new connections wait until others end; raise the limit of open files \
+                 (`ulimit -n`, LimitNOFILE=), or lower `limits.connections_max` or `limits.idle_timeout`"
+            );
+        }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -328,14 +350,14 @@ fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<S
 }
 
 /// A connection as the pipeline sees it.
-fn met(door: &Door, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<Connection> {
+pub(super) fn met(door: &Door, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<Connection> {
     let snapshot = door.core.shared.snapshot();
     let trusted = snapshot.settings.server.trusted_proxies.trusts(peer.map(|p| p.ip().to_canonical()));
     connection(peer, local, hot_listener(door.id, trusted), door.port, door.tls)
 }
 
 /// All requests of a connection.
-async fn converse<S>(door: &Door, layer: Layer<S>, conn: &Rc<Connection>)
+pub(super) async fn converse<S>(door: &Door, layer: Layer<S>, conn: &Rc<Connection>)
 where
     S: Wire + 'static,
 {

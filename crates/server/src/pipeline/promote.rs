@@ -28,6 +28,11 @@ pub(super) fn consider(x: &mut Exchange, route: &Route, entry: &Arc<Entry>, deci
         x.note(Fact::Hot(Hot::RuleOff));
         return;
     }
+    // It may be hot already: then it is the connection that is at its end, and nothing is to be prepared.
+    if let Some(why @ (Hot::Draining | Hot::LastOfConnection)) = x.not_hot {
+        x.note(Fact::Hot(why));
+        return;
+    }
     if x.method != Method::GET {
         return;
     }

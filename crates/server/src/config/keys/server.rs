@@ -115,6 +115,21 @@ pub(crate) static LIMITS: Table = Table {
         )
         .or("\"unlimited\""),
         Key::new(
+            "requests_per_connection",
+            Kind::Either(&[Kind::Word(&[("unlimited", "no bound")]), Kind::Int(1, 1_000_000_000)]),
+            "Requests on one connection; the answer to the last says so. What the client has sent ahead is still answered.",
+            "10000",
+        )
+        .or("\"unlimited\""),
+        Key::new(
+            "connection_lifetime",
+            Kind::Either(&[Kind::Word(&[("unlimited", "no bound")]), Kind::Duration(10)]),
+            "How long a connection is kept, however busy; it ends with the next answer, or at once if it is idle. What the \
+             client has sent ahead is still answered.",
+            "\"1h\"",
+        )
+        .or("\"unlimited\""),
+        Key::new(
             "stop_timeout",
             Kind::Duration(0),
             "How long requests under way may still take when the server stops.",

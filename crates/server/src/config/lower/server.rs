@@ -123,6 +123,8 @@ pub(super) fn limits(root: &Checked) -> LimitSettings {
         rate_min_bytes: t.amount("rate_min").unwrap_or(0),
         connections_max: t.count("connections_max"),
         connections_per_address: t.amount("connections_per_address"),
+        requests_per_connection: t.amount("requests_per_connection"),
+        connection_lifetime: t.amount("connection_lifetime").map(Duration::from_millis),
         stop_timeout: t.duration("stop_timeout"),
     }
 }
