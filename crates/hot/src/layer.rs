@@ -27,7 +27,7 @@ mod hyper_io;
 mod idle;
 
 use crate::chunked::Chunked;
-use crate::head::Framing;
+use crate::head::{Framing, Known};
 use crate::hub::ConnHandle;
 use crate::inbuf::InBuf;
 use crate::limits::{Overdue, Pace, Wait};
@@ -83,6 +83,8 @@ pub struct Layer<S> {
     io: S,
     conn: ConnHandle,
     input: InBuf,
+    /// The field lines that came last; none before the first head.
+    known: Option<Box<Known>>,
     out: Out,
     state: State,
     /// How the body comes that is being read.
@@ -107,6 +109,7 @@ impl<S> Layer<S> {
             _place: Place(conn.clone()),
             conn,
             input: InBuf::default(),
+            known: None,
             out: Out::default(),
             state: State::Idle,
             pace: Pace::default(),

@@ -413,7 +413,7 @@ impl Variant {
         if head.seen.reload && !self.ignore_cache_control {
             return Err(Hot::HasCacheControl);
         }
-        match (&self.cookies, head.seen.cookie) {
+        match (&self.cookies, head.seen.cookie.value(&head.fields)) {
             (_, None) | (CookieWish::IgnoreAll, _) => Ok(()),
             (CookieWish::Matcher(all_irrelevant), Some(cookies)) if head.seen.cookie_lines == 1 => {
                 if all_irrelevant(cookies) {
@@ -430,8 +430,9 @@ impl Variant {
 impl VaryValue {
     /// Whether the head has exactly this value, in one line, or lacks the field where that is what is wanted.
     fn is_in(&self, head: &Head<'_, '_>) -> bool {
-        let mut lines = head.fields.iter().filter(|f| f.name.eq_ignore_ascii_case(self.name.as_str()));
-        let value = lines.next().map(|f| f.value);
+        let name = self.name.as_str().as_bytes();
+        let mut lines = head.fields.iter().filter(|(found, _)| found.eq_ignore_ascii_case(name));
+        let value = lines.next().map(|(_, value)| value);
         value == self.value.as_deref() && (value.is_none() || lines.next().is_none())
     }
 }

@@ -37,9 +37,9 @@ impl Share {
             return Ok(whole);
         }
         let asked = RawAsked {
-            none_match: seen.none_match.value(head.fields),
-            modified_since: seen.modified_since.value(head.fields),
-            range: seen.range.value(head.fields).filter(|_| !is_head),
+            none_match: seen.none_match.value(&head.fields),
+            modified_since: seen.modified_since.value(&head.fields),
+            range: seen.range.value(&head.fields).filter(|_| !is_head),
         };
         match certainly(&asked, &prepared.validators(), prepared.body_bytes()) {
             Some(Selected::Whole) => Ok(whole),

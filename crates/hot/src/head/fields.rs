@@ -2,26 +2,26 @@
 //!
 //! Not here: fields that only the engine reads.
 
-use super::Framing;
+use super::{Fields, Framing};
 use httparse::Header;
 use samovar_reason::Reject;
 
 /// What the pass over the fields found.
-#[derive(Debug, Default)]
-pub(crate) struct Seen<'b> {
-    pub(crate) host: Option<&'b [u8]>,
-    pub(crate) user_agent: Option<&'b [u8]>,
-    pub(crate) referer: Option<&'b [u8]>,
-    /// The value of the only Cookie line; see `cookie_lines`.
-    pub(crate) cookie: Option<&'b [u8]>,
+///
+/// Which lines, not what they say: so it is small, and holds for equal lines anywhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) host: Line,
+    pub(crate) user_agent: Line,
+    pub(crate) referer: Line,
+    /// The last Cookie line; see `cookie_lines`.
+    pub(crate) cookie: Line,
     pub(crate) cookie_lines: u8,
     /// Cache-Control and Pragma hold nothing but `no-cache` and `max-age=0`.
     pub(crate) reload: bool,
     /// Cache-Control or Pragma says something else.
     pub(crate) directives: bool,
     pub(crate) authorization: bool,
-    /// Which line is Range, If-None-Match, If-Modified-Since. Numbers, not values: what is copied with every head should
-    /// be small, and few have them.
     pub(crate) range: Line,
     pub(crate) none_match: Line,
     pub(crate) modified_since: Line,
@@ -46,8 +46,8 @@ impl Line {
     }
 
     /// Its value.
-    pub(crate) fn value<'b>(self, fields: &[Header<'b>]) -> Option<&'b [u8]> {
-        fields.get(usize::from(self.0.checked_sub(1)?)).map(|field| field.value)
+    pub(crate) fn value<'b>(self, fields: &Fields<'_, 'b>) -> Option<&'b [u8]> {
+        fields.get(usize::from(self.0.checked_sub(1)?)).map(|(_, value)| value)
     }
 
     /// Takes note of a line; `true` if there was one before.
@@ -57,34 +57,35 @@ impl Line {
 }
 
 /// Looks at every field once.
-pub(super) fn look_over<'b>(fields: &[Header<'b>], minor: u8) -> Result<Seen<'b>, Reject> {
+pub(super) fn look_over(fields: &[Header<'_>], minor: u8) -> Result<Seen, Reject> {
     let mut seen = Seen::default();
     for (number, field) in (1..).zip(fields) {
         seen.take(number, field.name, field.value, minor)?;
     }
-    if seen.host.is_none() && minor == 1 {
+    if !seen.host.is_there() && minor == 1 {
         return Err(Reject::BadHost);
     }
     Ok(seen)
 }
 
-impl<'b> Seen<'b> {
+impl Seen {
     /// The length of the name tells most fields apart, so that few are compared.
-    fn take(&mut self, number: u16, name: &'b str, value: &'b [u8], minor: u8) -> Result<(), Reject> {
+    fn take(&mut self, number: u16, name: &str, value: &[u8], minor: u8) -> Result<(), Reject> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         match name.len() {
-            4 if is("host") => return self.take_host(value),
+            // Exactly one line (RFC 9112 §3.2).
+            4 if is("host") && self.host.is_second(number) => return Err(Reject::BadHost),
             5 if is("range") => self.condition |= self.range.is_second(number),
             6 if is("cookie") => {
-                self.cookie = Some(value);
+                self.cookie = Line(number);
                 self.cookie_lines = self.cookie_lines.saturating_add(1);
             }
             6 if is("pragma") => self.take_directives(value),
             6 if is("expect") => return self.take_expect(value, minor),
-            7 if is("referer") => self.referer = Some(value),
+            7 if is("referer") => self.referer = Line(number),
             7 if is("upgrade") => self.upgrade = true,
             8 if is("if-match") || is("if-range") => self.condition = true,
-            10 if is("user-agent") => self.user_agent = Some(value),
+            10 if is("user-agent") => self.user_agent = Line(number),
             10 if is("connection") => self.take_connection(value),
             13 if is("cache-control") => self.take_directives(value),
             13 if is("authorization") => self.authorization = true,
@@ -97,11 +98,6 @@ impl<'b> Seen<'b> {
             _ => {}
         }
         Ok(())
-    }
-
-    /// Exactly one line (RFC 9112 §3.2).
-    fn take_host(&mut self, value: &'b [u8]) -> Result<(), Reject> {
-        if self.host.replace(value).is_some() { Err(Reject::BadHost) } else { Ok(()) }
     }
 
     /// Only `100-continue` is understood (RFC 9110 §10.1.1); HTTP/1.0 knows no expectations.

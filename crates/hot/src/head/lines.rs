@@ -34,7 +34,7 @@ pub(super) fn end_of_head(
 }
 
 /// Checks the first `len` bytes, a whole head or the beginning of one, against the limits.
-fn within(buf: &[u8], len: usize, limits: &HeadLimits) -> Result<(), Reject> {
+pub(super) fn within(buf: &[u8], len: usize, limits: &HeadLimits) -> Result<(), Reject> {
     if len <= limits.line_max_bytes {
         return if len <= limits.head_max_bytes { Ok(()) } else { Err(Reject::HeadTooLarge) };
     }

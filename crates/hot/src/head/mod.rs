@@ -12,8 +12,10 @@
 mod fields;
 mod host;
 mod judge;
+mod known;
 mod lines;
 
+pub(crate) use known::Known;
 pub(crate) use lines::is_token_byte;
 
 use crate::Limits;
@@ -72,6 +74,43 @@ impl HeadLimits {
     }
 }
 
+/// The field lines of a head.
+#[derive(Clone, Copy, Debug)]
+pub enum Fields<'h, 'b> {
+    /// As they were parsed.
+    Parsed(&'h [httparse::Header<'b>]),
+    /// As they stood in an equal block of lines.
+    Known(&'h [known::Span], &'b [u8]),
+}
+
+impl<'b> Fields<'_, 'b> {
+    /// How many lines.
+    pub fn len(&self) -> usize {
+        match self {
+            Fields::Parsed(fields) => fields.len(),
+            Fields::Known(spans, _) => spans.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Name and value of a line; the value without surrounding whitespace.
+    pub fn get(&self, at: usize) -> Option<(&'b [u8], &'b [u8])> {
+        match self {
+            Fields::Parsed(fields) => fields.get(at).map(|field| (field.name.as_bytes(), field.value)),
+            Fields::Known(spans, block) => spans.get(at).and_then(|span| span.of(block)),
+        }
+    }
+
+    /// All lines, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+}
+
 /// One complete head, checked.
 #[derive(Debug)]
 pub struct Head<'h, 'b> {
@@ -82,28 +121,28 @@ pub struct Head<'h, 'b> {
     /// 1 for HTTP/1.1, 0 for HTTP/1.0.
     pub minor: u8,
     /// All field lines, values without surrounding whitespace.
-    pub fields: &'h [httparse::Header<'b>],
+    pub fields: Fields<'h, 'b>,
     /// Bytes from the request line to the empty line, both included.
     pub len_bytes: usize,
     /// Where the request ends.
     pub framing: Framing,
-    pub(crate) seen: Seen<'b>,
+    pub(crate) seen: Seen,
 }
 
 impl<'b> Head<'_, 'b> {
     /// The value of Host; HTTP/1.0 may lack it.
     pub fn host(&self) -> Option<&'b [u8]> {
-        self.seen.host
+        self.seen.host.value(&self.fields)
     }
 
     /// The value of the last User-Agent line.
     pub fn user_agent(&self) -> Option<&'b [u8]> {
-        self.seen.user_agent
+        self.seen.user_agent.value(&self.fields)
     }
 
     /// The value of the last Referer line.
     pub fn referer(&self) -> Option<&'b [u8]> {
-        self.seen.referer
+        self.seen.referer.value(&self.fields)
     }
 
     /// Checks what only the engine needs: method, request target, Host (RFC 9110 §7.2, RFC 9112 §3.2).
@@ -111,7 +150,7 @@ impl<'b> Head<'_, 'b> {
         if self.method == "CONNECT" {
             return Err(Reject::ConnectMethod);
         }
-        if self.seen.host.is_some_and(|host| !valid_host(host)) {
+        if self.host().is_some_and(|host| !valid_host(host)) {
             return Err(Reject::BadHost);
         }
         if http::Method::from_bytes(self.method.as_bytes()).is_err() || !self.target_is_valid() {
@@ -169,7 +208,7 @@ pub fn parse<'h, 'b>(
     let fields: &'h [httparse::Header<'b>] = request.headers;
     let seen = fields::look_over(fields, minor)?;
     let framing = seen.framing(limits.body_max_bytes)?;
-    Ok(Some(Head { method, target, minor, fields, len_bytes, framing, seen }))
+    Ok(Some(Head { method, target, minor, fields: Fields::Parsed(fields), len_bytes, framing, seen }))
 }
 
 #[cfg(test)]

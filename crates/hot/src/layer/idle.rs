@@ -192,43 +192,80 @@ impl<S: Wire> Layer<S> {
         if matches!(self.input.bytes(), b"" | b"\r") {
             return Ok(Some(Heads::More));
         }
-        let hub = &self.conn.0.hub;
-        let mut limits = hub.head_limits.get();
-        limits.fields_max = limits.fields_max.min(self.conn.0.fields_max);
-        let mut scanned = self.input.scanned;
-        let mut slots = head::slots();
-        let parsed = match head::parse(self.input.bytes(), &mut scanned, &mut slots, &limits) {
-            Ok(Some(parsed)) => parsed,
-            Ok(None) => {
-                self.input.scanned = scanned;
-                return Ok(Some(Heads::More));
+        let Layer { io, conn, input, known, out, unflushed, .. } = self;
+        let mut limits = conn.0.hub.head_limits.get();
+        limits.fields_max = limits.fields_max.min(conn.0.fields_max);
+        let mut scanned = input.scanned;
+        let here = input.bytes();
+        let mut way = Way { io, conn, out, unflushed, here_bytes: here.len(), now_ns };
+        let equal =
+            known.as_deref().filter(|_| scanned == 0).and_then(|known| known.recognise(here, &limits));
+        let taken = match equal {
+            Some(head) => way.answer(cx, map, &head)?,
+            None => {
+                let mut slots = head::slots();
+                let parsed = match head::parse(here, &mut scanned, &mut slots, &limits) {
+                    Ok(Some(parsed)) => parsed,
+                    Ok(None) => {
+                        input.scanned = scanned;
+                        return Ok(Some(Heads::More));
+                    }
+                    Err(reject) => return Ok(Some(Heads::Rejected(reject))),
+                };
+                known.get_or_insert_default().learn(&parsed, here);
+                way.answer(cx, map, &parsed)?
             }
-            Err(reject) => return Ok(Some(Heads::Rejected(reject))),
         };
-        let conn = &self.conn.0;
-        if conn.is_used_up(now_ns / 1_000_000) {
-            let alone = self.input.len() == parsed.len_bytes;
-            if alone && !conn.last.get() {
-                return Ok(Some(Heads::PerhapsLast));
+        match taken {
+            Ok(len_bytes) => {
+                input.consume(len_bytes);
+                Ok(None)
             }
-            conn.last.set(alone || parsed.framing != head::Framing::None);
+            Err(what) => Ok(Some(what)),
         }
-        let (prepared, share) = match look(map, &self.conn, &parsed, now_ns) {
+    }
+}
+
+/// What an answer needs of a connection beside the head it is for.
+struct Way<'a, S> {
+    io: &'a mut S,
+    conn: &'a ConnHandle,
+    out: &'a mut Out,
+    unflushed: &'a mut bool,
+    /// How many bytes of input there are, the head's included.
+    here_bytes: usize,
+    now_ns: u64,
+}
+
+impl<S: Wire> Way<'_, S> {
+    /// Answers a head if it is hot, and says how long it is; otherwise says what it is.
+    fn answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        map: &HotMap,
+        head: &Head<'_, '_>,
+    ) -> io::Result<Result<usize, Heads>> {
+        let (now_ns, conn) = (self.now_ns, &self.conn.0);
+        if conn.is_used_up(now_ns / 1_000_000) {
+            let alone = self.here_bytes == head.len_bytes;
+            if alone && !conn.last.get() {
+                return Ok(Err(Heads::PerhapsLast));
+            }
+            conn.last.set(alone || head.framing != head::Framing::None);
+        }
+        let (prepared, share) = match look(map, self.conn, head, now_ns) {
             Ok(found) => found,
-            Err(why) => return Ok(Some(not_hot(&self.conn, &parsed, why))),
+            Err(why) => return Ok(Err(not_hot(self.conn, head, why))),
         };
         let mut progress = false;
-        let body_bytes =
-            put_answer(&mut self.out, &mut self.io, cx, (prepared, share), now_ns, &mut progress)?;
+        let body_bytes = put_answer(self.out, self.io, cx, (prepared, share), now_ns, &mut progress)?;
         if progress {
-            self.unflushed = true;
-            self.conn.0.write_went_on();
+            *self.unflushed = true;
+            conn.write_went_on();
         }
-        let len_bytes = parsed.len_bytes;
         conn.requests.set(conn.requests.get() + 1);
-        hub.side.on_hot(&self.conn, HotHit { prepared, share, head: &parsed, body_bytes, now_ns });
-        self.input.consume(len_bytes);
-        Ok(None)
+        conn.hub.side.on_hot(self.conn, HotHit { prepared, share, head, body_bytes, now_ns });
+        Ok(Ok(head.len_bytes))
     }
 }
 

@@ -107,6 +107,8 @@ fn hot_and_engine_answer_alike() {
     if cases >= 1_000 {
         assert!(tally.hot * 3 > tally.answers, "only {} of {} answers were hot", tally.hot, tally.answers);
         assert!(tally.hot_kinds.len() >= 20, "{:?}", tally.hot_kinds);
+        let hot = |status: u16| tally.hot_kinds.keys().any(|(of, _)| *of == status);
+        assert!(hot(200) && hot(206) && hot(304), "{:?}", tally.hot_kinds);
         let seen = |status: &u16| tally.statuses.contains(status);
         assert!([200, 206, 301, 304, 400, 404, 410, 416, 417, 431].iter().all(seen), "{:?}", tally.statuses);
     }
