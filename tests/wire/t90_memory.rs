@@ -30,7 +30,7 @@ fn resident_memory_follows_the_budget_under_churn() {
         client.get(&format!("/warm{i}"), &[]);
     }
     let before = resident_kib(server.pid());
-    for i in 0..12_000 {
+    for i in 0..30_000 {
         if i % 8 == 0 {
             client.get(&format!("/large{i}"), &[]);
         }
