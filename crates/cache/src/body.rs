@@ -6,6 +6,7 @@
 //! Not here: sockets, and reading the file of an extent (`origin`).
 
 use crate::budget::{Budget, Charge};
+use crate::chunks::Chunks;
 use crate::fill::FillFailure;
 use crate::parts::Parts;
 use bytes::{Bytes, BytesMut};
@@ -30,93 +31,67 @@ pub enum Body {
     /// Some parts of it.
     Parts(Arc<Parts>),
     /// The answer to one request with a `Range`, good for that request again and nothing else.
-    Verbatim {
-        /// The field's value.
-        range: Box<str>,
-        /// The bytes.
-        chunks: Arc<Chunks>,
-    },
+    Verbatim(Box<Verbatim>),
     /// An extent of a file.
-    Extent {
-        /// The file, as the shell opened it.
-        file: Arc<std::fs::File>,
-        /// First byte.
-        offset: u64,
-        /// Length, bytes.
-        len: u64,
-    },
+    Extent(Box<Extent>),
+}
+
+/// See [`Body::Verbatim`].
+#[derive(Clone, Debug)]
+pub struct Verbatim {
+    /// The field's value.
+    pub range: Box<str>,
+    /// The bytes.
+    pub chunks: Arc<Chunks>,
+}
+
+/// See [`Body::Extent`].
+#[derive(Clone, Debug)]
+pub struct Extent {
+    /// The file, as the shell opened it.
+    pub file: Arc<std::fs::File>,
+    /// First byte.
+    pub offset: u64,
+    /// Length, bytes.
+    pub len: u64,
 }
 
 impl Body {
     /// Length of the whole in bytes if it is known by now and all of it is or will be here.
     pub fn len_bytes(&self) -> Option<u64> {
         match self {
-            Body::Chunks(c) => Some(c.bytes),
+            Body::Chunks(c) => Some(c.len_bytes()),
             Body::Growing(g) => g.len_bytes(),
-            Body::Parts(_) | Body::Verbatim { .. } => None,
-            Body::Extent { len, .. } => Some(*len),
+            Body::Parts(_) | Body::Verbatim(_) => None,
+            Body::Extent(extent) => Some(extent.len),
         }
     }
 
     /// True if it is not the whole.
     pub fn is_part(&self) -> bool {
-        matches!(self, Body::Parts(_) | Body::Verbatim { .. })
+        matches!(self, Body::Parts(_) | Body::Verbatim(_))
+    }
+
+    /// What it costs beside its bytes.
+    pub(crate) fn frame_bytes(&self) -> u64 {
+        match self {
+            Body::Chunks(chunks) => chunks.frame_bytes(),
+            Body::Parts(parts) => parts.frame_bytes(),
+            Body::Verbatim(body) => {
+                body.chunks.frame_bytes() + (size_of::<Verbatim>() + body.range.len()) as u64
+            }
+            Body::Growing(_) => (size_of::<Growing>() + 2 * size_of::<usize>()) as u64,
+            Body::Extent(_) => size_of::<Extent>() as u64,
+        }
     }
 
     /// Bytes that are held in memory for it, or announced.
     pub fn held_bytes(&self) -> u64 {
         match self {
             Body::Parts(parts) => parts.memory_bytes(),
-            Body::Verbatim { chunks, .. } => chunks.bytes,
+            Body::Verbatim(body) => body.chunks.len_bytes(),
             whole => whole.len_bytes().unwrap_or(0),
         }
-    }
-}
-
-/// A whole body in memory.
-#[derive(Debug)]
-pub struct Chunks {
-    parts: Box<[Bytes]>,
-    bytes: u64,
-    charge: Charge,
-}
-
-impl Chunks {
-    /// A whole body out of `parts`.
-    pub fn new(parts: Vec<Bytes>, budget: &Arc<Budget>) -> Chunks {
-        let bytes = parts.iter().map(|p| p.len() as u64).sum();
-        Chunks { parts: parts.into_boxed_slice(), bytes, charge: budget.charge(bytes) }
-    }
-
-    /// The parts, in order.
-    pub fn parts(&self) -> &[Bytes] {
-        &self.parts
-    }
-
-    /// Length, bytes.
-    pub fn len_bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// What it is charged to.
-    pub(crate) fn budget(&self) -> &Arc<Budget> {
-        self.charge.budget()
-    }
-
-    /// The bytes `start..end` as shared slices.
-    pub fn slice(&self, start: u64, end: u64) -> Vec<Bytes> {
-        let mut out = Vec::new();
-        let mut at = 0u64;
-        for part in &self.parts {
-            let part_end = at + part.len() as u64;
-            let from = start.max(at);
-            let to = end.min(part_end);
-            if from < to {
-                out.push(part.slice((from - at) as usize..(to - at) as usize));
-            }
-            at = part_end;
-        }
-        out
     }
 }
 
@@ -217,7 +192,7 @@ impl Growing {
         inner.raw_bytes += piece.len();
         inner.raw_parts += 1;
         inner.parts.push_back(piece);
-        if inner.raw_bytes >= CHUNK_BYTES {
+        while inner.raw_bytes >= CHUNK_BYTES {
             inner.merge();
         }
         inner.charge_kept();
@@ -260,30 +235,34 @@ impl Growing {
     }
 
     /// The whole body in exact-fit chunks. The writer calls it once, at the end, before `end`.
-    pub(crate) fn to_chunks(&self, budget: &Arc<Budget>) -> Chunks {
+    pub(crate) fn to_chunks(&self, budget: &Arc<Budget>) -> Arc<Chunks> {
         let mut inner = self.lock();
-        inner.merge();
-        let parts: Vec<Bytes> = inner.parts.iter().cloned().collect();
+        let merged = inner.parts.len() - inner.raw_parts.min(inner.parts.len());
+        let raw: Vec<Bytes> = inner.parts.drain(merged..).collect();
+        let chunks = Arc::new(Chunks::with_large(inner.parts.iter().cloned().collect(), &raw, budget));
         // From here on the chunks pay; what the readers of the growing body still hold is the same memory.
         inner.charge.resize(0);
-        Chunks::new(parts, budget)
+        inner.parts = chunks.parts().into();
+        (inner.raw_parts, inner.raw_bytes) = (0, 0);
+        chunks
     }
 }
 
 impl Inner {
-    /// Copies the raw tail into one exact-fit chunk: pieces of a network buffer keep all of it alive.
+    /// Copies the beginning of the raw tail into one chunk: pieces of a network buffer keep all of it alive. Chunks are
+    /// all of one size, so that the room one of them leaves is of use to any other.
     fn merge(&mut self) {
-        if self.raw_parts == 0 {
-            return;
-        }
-        let mut chunk = BytesMut::with_capacity(self.raw_bytes);
+        let mut chunk = BytesMut::with_capacity(CHUNK_BYTES);
         let from = self.parts.len() - self.raw_parts.min(self.parts.len());
-        for raw in self.parts.drain(from..) {
-            chunk.extend_from_slice(&raw);
+        let mut rest = Vec::new();
+        for mut raw in self.parts.drain(from..) {
+            chunk.extend_from_slice(&raw.split_to(raw.len().min(CHUNK_BYTES - chunk.len())));
+            rest.extend((!raw.is_empty()).then_some(raw));
         }
+        self.raw_parts = rest.len();
+        self.raw_bytes -= chunk.len().min(self.raw_bytes);
         self.parts.push_back(chunk.freeze());
-        self.raw_parts = 0;
-        self.raw_bytes = 0;
+        self.parts.extend(rest);
     }
 
     fn charge_kept(&mut self) {
@@ -457,8 +436,9 @@ mod tests {
         assert_eq!(body.len_bytes(), Some(1_000_000));
         let parts = body.to_chunks(&budget);
         let sizes: Vec<usize> = parts.parts().iter().map(Bytes::len).collect();
-        assert_eq!(sizes, [263_000, 263_000, 263_000, 211_000]);
-        assert_eq!((Body::Chunks(Arc::new(parts)).is_part(), chunks.slice(50, 50).len()), (false, 0));
+        // The last in two, of sizes that take no more than they say.
+        assert_eq!(sizes, [262_144, 262_144, 262_144, 196_608, 16_960]);
+        assert_eq!((Body::Chunks(parts).is_part(), chunks.slice(50, 50).len()), (false, 0));
     }
 
     #[test]

@@ -44,6 +44,16 @@ impl Budget {
         self.used_bytes.fetch_add(bytes, Ordering::Relaxed);
         Charge { budget: Arc::clone(self), bytes }
     }
+
+    /// Charges `bytes` to a holder that knows by itself what it has to give back.
+    pub(crate) fn take(&self, bytes: u64) {
+        self.used_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Ends what [`Budget::take`] began.
+    pub(crate) fn give_back(&self, bytes: u64) {
+        self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 /// Bytes charged to a budget until dropped.

@@ -5,6 +5,7 @@ use crate::entry::{Entry, EntryHead, State};
 use crate::evict::Queues;
 use crate::fill::{Decided, Fill, Joined, Ticket};
 use crate::index::Index;
+use crate::rows::NO_ROW;
 use crate::shard::Shard;
 use samovar_policy::{ReuseDecision, VaryValues, Verdict};
 use samovar_reason::{Lookup, Store};
@@ -116,6 +117,8 @@ pub struct Stats {
     pub entries: u64,
     /// Bytes charged.
     pub used_bytes: u64,
+    /// Of these, for the names of tags, which are nobody's own.
+    pub tags_bytes: u64,
     /// The budget.
     pub limit_bytes: u64,
     /// Entries that left for room.
@@ -133,9 +136,8 @@ pub struct Stats {
 pub struct Cache {
     shards: Box<[Mutex<Shard>]>,
     hasher: foldhash::quality::RandomState,
-    index: Mutex<Index>,
-    /// One for all shards: choosing well needs to see everything, and only insertions and evictions ask it.
-    queues: Mutex<Queues>,
+    /// One for all shards: choosing well needs to see everything, and only what comes or goes asks it.
+    known: Mutex<Known>,
     budget: Arc<Budget>,
     body_max_bytes: AtomicU64,
     purges: AtomicU64,
@@ -146,6 +148,32 @@ pub struct Cache {
     making_room: Mutex<()>,
 }
 
+/// What is known of all entries, by row.
+#[derive(Debug)]
+struct Known {
+    index: Index,
+    queues: Queues,
+}
+
+impl Known {
+    fn insert(&mut self, entry: &Arc<Entry>, hash: u64) {
+        self.queues.insert(entry, hash);
+        self.index.insert(entry);
+    }
+
+    fn remove(&mut self, entry: &Arc<Entry>) {
+        if entry.row.load(Ordering::Relaxed) != NO_ROW {
+            self.index.remove(entry);
+            self.queues.remove(entry);
+        }
+    }
+
+    fn with_tag(&self, tag: &str) -> Vec<Arc<Entry>> {
+        let rows = self.index.with_tag(tag).into_iter().flatten();
+        rows.filter_map(|row| self.queues.entry(row)).cloned().collect()
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic under the lock leaves plain data behind; serving on is better than stopping.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -154,12 +182,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Cache {
     /// An empty cache.
     pub fn new(settings: Settings) -> Arc<Cache> {
+        let budget = Budget::new(settings.size_bytes);
         let cache = Cache {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: foldhash::quality::RandomState::default(),
-            index: Mutex::default(),
-            queues: Mutex::default(),
-            budget: Budget::new(settings.size_bytes),
+            known: Mutex::new(Known { index: Index::new(&budget), queues: Queues::default() }),
+            budget,
             body_max_bytes: AtomicU64::new(0),
             purges: AtomicU64::new(0),
             purging: AtomicU64::new(0),
@@ -188,7 +216,11 @@ impl Cache {
         self.body_max_bytes.load(Ordering::Relaxed)
     }
 
-    fn shard_of(&self, key: &str) -> (u64, &Mutex<Shard>) {
+    fn hash_of(&self, entry: &Entry) -> u64 {
+        self.hasher.hash_one(entry.key_bytes())
+    }
+
+    fn shard_of(&self, key: &[u8]) -> (u64, &Mutex<Shard>) {
         let hash = self.hasher.hash_one(key);
         // SHARDS is a power of two and the slice has that many; the fallback cannot be reached.
         let at = (hash >> 57) as usize % SHARDS;
@@ -201,43 +233,42 @@ impl Cache {
 
     /// The one question. Finds a variant and lets policy judge it; else joins a running fill, or begins one.
     pub fn begin(self: &Arc<Self>, ask: &Ask<'_>) -> Step {
-        let (hash, shard) = self.shard_of(ask.key);
+        let (hash, shard) = self.shard_of(ask.key.as_bytes());
         let mut shard = lock(shard);
         let shard = &mut *shard;
         let mut why = Lookup::NoEntry;
         let mut revalidate = None;
-        if let Some(slot) = shard.slots.get(ask.key) {
-            if let Some(entry) = slot.variants.iter().rev().find(|e| usable(e) && (ask.matches)(&e.head.vary))
-            {
-                let decision = weigh(ask, entry);
-                match decision.verdict {
-                    Verdict::Serve => {
-                        entry.touch();
-                        return Step::Serve(Arc::clone(entry), decision);
-                    }
-                    Verdict::Pass => return Step::Pass(decision),
-                    Verdict::ServeAndRefresh => {
-                        entry.touch();
-                        let entry = Arc::clone(entry);
-                        let running = slot.flights.iter().any(|f| joins(f, ask));
-                        let ticket = (!running).then(|| self.open(shard, ask, hash, None, true, true));
-                        return Step::ServeAndRefresh(entry, decision, ticket);
-                    }
-                    // What is running will be newer; what is stored is as good as absent.
-                    Verdict::Refetch => why = decision.reason,
-                    Verdict::Revalidate { .. } | Verdict::Complete => {
-                        why = decision.reason;
-                        revalidate = Some((Arc::clone(entry), decision));
-                    }
+        let fitting = |e: &&Arc<Entry>| usable(e) && (ask.matches)(e.vary());
+        let mut others = false;
+        let found = shard.variants(hash, ask.key).inspect(|_| others = true).find(fitting).cloned();
+        if let Some(entry) = found {
+            let decision = weigh(ask, &entry);
+            match decision.verdict {
+                Verdict::Serve => {
+                    entry.touch();
+                    return Step::Serve(entry, decision);
                 }
-            } else if !slot.variants.is_empty() {
-                why = Lookup::VaryMiss;
+                Verdict::Pass => return Step::Pass(decision),
+                Verdict::ServeAndRefresh => {
+                    entry.touch();
+                    let running = shard.flights(ask.key).iter().any(|f| joins(f, ask));
+                    let ticket = (!running).then(|| self.open(shard, ask, hash, None, true, true));
+                    return Step::ServeAndRefresh(entry, decision, ticket);
+                }
+                // What is running will be newer; what is stored is as good as absent.
+                Verdict::Refetch => why = decision.reason,
+                Verdict::Revalidate { .. } | Verdict::Complete => {
+                    why = decision.reason;
+                    revalidate = Some((entry, decision));
+                }
             }
-            if !ask.alone
-                && let Some(fill) = slot.flights.iter().find(|f| joins(f, ask))
-            {
-                return Step::Join(Joined::new(Arc::clone(fill)));
-            }
+        } else if others {
+            why = Lookup::VaryMiss;
+        }
+        if !ask.alone
+            && let Some(fill) = shard.flights(ask.key).iter().find(|f| joins(f, ask))
+        {
+            return Step::Join(Joined::new(Arc::clone(fill)));
         }
         let note = shard.notes.get(hash);
         let known = note.and_then(|n| n.not_storable).is_some_and(|(until_ms, _)| ask.now_ms < until_ms);
@@ -250,11 +281,12 @@ impl Cache {
         // What must be confirmed for each request cannot be shared (RFC 9111 §4): others would wait for nothing.
         let each = revalidate
             .as_ref()
-            .is_some_and(|(e, _)| e.head.freshness.always_revalidate || e.head.freshness.lifetime_ms == 0);
+            .map(|(e, _)| e.freshness())
+            .is_some_and(|freshness| freshness.always_revalidate || freshness.lifetime_ms == 0);
         // What may be confirmed is asked about as a whole, whatever is wanted of it; parts are never asked about.
         let whole = revalidate
             .as_ref()
-            .is_some_and(|(e, d)| d.verdict != Verdict::Complete && e.head.freshness.has_validator);
+            .is_some_and(|(e, d)| d.verdict != Verdict::Complete && e.freshness().has_validator);
         let part = ask.part.filter(|_| !whole);
         let joinable = !known && admitted && !ask.alone && !each;
         let ticket = self.open(shard, ask, hash, part, joinable, admitted);
@@ -264,26 +296,27 @@ impl Cache {
     /// What `begin` would find, without counting, joining or beginning anything: the entry, policy's word, and
     /// whether a fill is running.
     pub fn peek(&self, ask: &Ask<'_>) -> (Option<(Arc<Entry>, ReuseDecision)>, Lookup, bool) {
-        let (hash, shard) = self.shard_of(ask.key);
+        let (hash, shard) = self.shard_of(ask.key.as_bytes());
         let shard = lock(shard);
         let note = shard.notes.get(hash).and_then(|n| n.not_storable);
         let known = note.is_some_and(|(until_ms, _)| ask.now_ms < until_ms);
         let none = if known { Lookup::KnownNotStorable } else { Lookup::NoEntry };
-        let Some(slot) = shard.slots.get(ask.key) else { return (None, none, false) };
-        let flying = slot.flights.iter().any(|f| joins(f, ask));
-        match slot.variants.iter().rev().find(|e| usable(e) && (ask.matches)(&e.head.vary)) {
+        let flying = shard.flights(ask.key).iter().any(|f| joins(f, ask));
+        let mut others = false;
+        let mut variants = shard.variants(hash, ask.key).inspect(|_| others = true);
+        match variants.find(|e| usable(e) && (ask.matches)(e.vary())).cloned() {
             Some(entry) => {
-                let decision = weigh(ask, entry);
-                (Some((Arc::clone(entry), decision)), decision.reason, flying)
+                let decision = weigh(ask, &entry);
+                (Some((entry, decision)), decision.reason, flying)
             }
-            None if slot.variants.is_empty() => (None, none, flying),
-            None => (None, Lookup::VaryMiss, flying),
+            None if others => (None, Lookup::VaryMiss, flying),
+            None => (None, none, flying),
         }
     }
 
     /// Why the last answer of this key could not be stored, if that is still remembered.
     pub fn known_not_storable(&self, key: &str, now_ms: u64) -> Option<Store> {
-        let (hash, shard) = self.shard_of(key);
+        let (hash, shard) = self.shard_of(key.as_bytes());
         let (until_ms, reason) = lock(shard).notes.get(hash)?.not_storable?;
         (now_ms < until_ms).then_some(reason)
     }
@@ -297,17 +330,13 @@ impl Cache {
         joinable: bool,
         admitted: bool,
     ) -> Ticket {
-        let (key, presumed) = match shard.slots.get_key_value(ask.key) {
-            Some((key, slot)) => {
-                let presumed = slot.variants.last().map(|e| (ask.vary_of)(&e.head.vary)).unwrap_or_default();
-                (Arc::clone(key), presumed)
-            }
-            None => (Arc::from(ask.key), VaryValues::new()),
-        };
+        let newest = shard.variants(hash, ask.key).max_by_key(|e| e.answered_ms());
+        let presumed = newest.map(|e| (ask.vary_of)(e.vary())).unwrap_or_default();
+        let key: Arc<str> =
+            shard.flights(ask.key).first().map_or_else(|| ask.key.into(), |f| Arc::clone(&f.key));
         let fill = Fill::new(Arc::clone(&key), hash, part, joinable, presumed, ask.owners);
         let ticket = Ticket::new(Arc::clone(self), fill, admitted);
-        shard.flying.push(Arc::clone(ticket.fill()));
-        shard.slots.entry(key).or_default().flights.push(Arc::clone(ticket.fill()));
+        shard.flights.entry(key).or_default().push(Arc::clone(ticket.fill()));
         ticket
     }
 
@@ -328,7 +357,7 @@ impl Cache {
             // A purge that is under way may have found them and not marked them yet. One that begins from here on waits
             // for this shard before it looks anything up.
             let quiet = self.purging.load(Ordering::Acquire) == 0;
-            let here = shard.part_like(&fill.key, head, total).filter(|_| quiet);
+            let here = shard.part_like(&fill.key, fill.hash, head, total).filter(|_| quiet);
             make(here.as_ref())
         })
     }
@@ -338,7 +367,7 @@ impl Cache {
         fill: &Arc<Fill>,
         make: impl FnOnce(&Shard) -> Result<Arc<Entry>, Store>,
     ) -> Result<Arc<Entry>, Store> {
-        let (hash, shard) = self.shard_of(&fill.key);
+        let (hash, shard) = self.shard_of(fill.key.as_bytes());
         let (entry, replaced) = {
             let mut shard = lock(shard);
             shard.remove_fill(fill);
@@ -348,29 +377,24 @@ impl Cache {
                 entry.mark(State::Dead);
                 return Err(Store::PurgedInFlight);
             }
-            if entry.body.is_part() && shard.has_whole(entry) {
+            if entry.body.is_part() && shard.has_whole(entry, hash) {
                 entry.mark(State::Dead);
                 return Err(Store::WholeStored);
             }
-            if shard.has_newer(entry) {
+            if shard.has_newer(entry, hash) {
                 entry.mark(State::Dead);
                 return Err(Store::Overtaken);
             }
             shard.notes.storable(hash);
-            let replaced = shard.insert(entry);
+            let replaced = shard.insert(entry, hash, |entry| self.hash_of(entry));
             // Under the shard's lock, so that a purge that finds no fill here finds the entry in the index.
-            let mut index = lock(&self.index);
+            let mut known = lock(&self.known);
             for old in &replaced {
-                index.remove(old);
+                known.remove(old);
             }
-            index.insert(entry);
+            known.insert(entry, hash);
             (made, replaced)
         };
-        {
-            let mut queues = lock(&self.queues);
-            replaced.iter().for_each(|_| queues.left());
-            queues.insert(&entry, hash);
-        }
         drop(replaced);
         self.stored.fetch_add(1, Ordering::Relaxed);
         self.make_room();
@@ -378,12 +402,12 @@ impl Cache {
     }
 
     pub(crate) fn forget_fill(&self, fill: &Arc<Fill>) {
-        let (_, shard) = self.shard_of(&fill.key);
+        let (_, shard) = self.shard_of(fill.key.as_bytes());
         lock(shard).remove_fill(fill);
     }
 
     pub(crate) fn note_not_storable(&self, fill: &Arc<Fill>, reason: Store, until_ms: u64) {
-        let (_, shard) = self.shard_of(&fill.key);
+        let (_, shard) = self.shard_of(fill.key.as_bytes());
         let mut shard = lock(shard);
         shard.remove_fill(fill);
         let mut note = shard.notes.get(fill.hash).unwrap_or_default();
@@ -410,7 +434,7 @@ impl Cache {
         };
         // Fills first: one that commits before this pass is in the index by the time the index is asked.
         for shard in &self.shards {
-            for fill in lock(shard).flying.iter().filter(|f| in_scope(f, scope)) {
+            for fill in lock(shard).flying().filter(|f| in_scope(f, scope)) {
                 match scope {
                     Scope::Tag(tag) => fill.purge_tag(tag),
                     _ => fill.doomed.store(true, Ordering::Release),
@@ -419,12 +443,12 @@ impl Cache {
             }
         }
         let found = {
-            let index = lock(&self.index);
+            let known = lock(&self.known);
             match scope {
-                Scope::Url(url) => index.with_url(url),
-                Scope::Prefix(prefix) => index.with_prefix(prefix),
-                Scope::Tag(tag) | Scope::Made { tag, .. } => index.with_tag(tag),
-                Scope::All => index.all(),
+                Scope::Url(url) => known.index.with_url(url),
+                Scope::Prefix(prefix) => known.index.with_prefix(prefix),
+                Scope::Tag(tag) | Scope::Made { tag, .. } => known.with_tag(tag),
+                Scope::All => known.index.all(),
             }
         };
         for entry in &found {
@@ -434,9 +458,7 @@ impl Cache {
         }
         if !soft {
             for entry in &found {
-                if self.take_out(entry) {
-                    lock(&self.queues).left();
-                }
+                self.take_out(entry);
             }
         }
         receipt
@@ -445,7 +467,7 @@ impl Cache {
     /// The tags of all that is stored for a URL.
     pub fn tags_of(&self, url: &str) -> Vec<Box<str>> {
         let mut tags: Vec<Box<str>> =
-            lock(&self.index).with_url(url).iter().flat_map(|entry| entry.head.tags.clone()).collect();
+            self.of_url(url).iter().flat_map(|entry| entry.tags().to_vec()).collect();
         tags.sort_unstable();
         tags.dedup();
         tags
@@ -459,18 +481,15 @@ impl Cache {
     /// Drops one entry for good: the origin has given a newer answer that is not stored in its place.
     pub fn drop_entry(&self, entry: &Arc<Entry>) {
         entry.mark(State::Dead);
-        if self.take_out(entry) {
-            lock(&self.queues).left();
-        }
+        self.take_out(entry);
     }
 
-    /// Takes a marked entry out of its shard and the index.
-    fn take_out(&self, entry: &Arc<Entry>) -> bool {
-        let (_, shard) = self.shard_of(&entry.key);
+    /// Takes a marked entry out of its shard, the index and the queues.
+    fn take_out(&self, entry: &Arc<Entry>) {
+        let (hash, shard) = self.shard_of(entry.key_bytes());
         let mut shard = lock(shard);
-        let removed = shard.remove(entry);
-        lock(&self.index).remove(entry);
-        removed
+        shard.remove(entry, hash, |entry| self.hash_of(entry));
+        lock(&self.known).remove(entry);
     }
 
     /// Evicts until the budget holds, as far as what is stored can bring it down. Bytes that readers still hold
@@ -485,7 +504,7 @@ impl Cache {
         let Ok(_guard) = self.making_room.try_lock() else { return true };
         let mut freed = 0;
         while freed < excess && self.budget.excess_bytes() > 0 {
-            let victim = lock(&self.queues).victim(|e| self.hasher.hash_one(&*e.key));
+            let victim = lock(&self.known).queues.victim(|e| self.hash_of(e));
             let Some(entry) = victim else { return false };
             entry.mark(State::Dead);
             self.take_out(&entry);
@@ -500,11 +519,11 @@ impl Cache {
         let mut out = Vec::new();
         for shard in &self.shards {
             let shard = lock(shard);
-            for entry in shard.slots.values().flat_map(|s| s.variants.iter()) {
+            for entry in &shard.entries {
                 if out.len() >= limit {
                     return out;
                 }
-                if entry.state() != State::Dead && entry.key.contains(filter) {
+                if entry.state() != State::Dead && entry.key().contains(filter) {
                     out.push(Listed { entry: Arc::clone(entry) });
                 }
             }
@@ -514,13 +533,14 @@ impl Cache {
 
     /// Every variant of one URL.
     pub fn of_url(&self, url: &str) -> Vec<Arc<Entry>> {
-        lock(&self.index).with_url(url)
+        lock(&self.known).index.with_url(url)
     }
 
     /// Figures now.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats {
             used_bytes: self.budget.used_bytes(),
+            tags_bytes: lock(&self.known).index.tags_bytes(),
             limit_bytes: self.budget.limit_bytes(),
             evictions: self.evictions.load(Ordering::Relaxed),
             stored: self.stored.load(Ordering::Relaxed),
@@ -529,8 +549,8 @@ impl Cache {
         };
         for shard in &self.shards {
             let shard = lock(shard);
-            stats.entries += shard.entries as u64;
-            stats.fills += shard.flying.len() as u64;
+            stats.entries += shard.entries.len() as u64;
+            stats.fills += shard.flying().count() as u64;
         }
         stats
     }
@@ -564,7 +584,7 @@ fn joins(fill: &Arc<Fill>, ask: &Ask<'_>) -> bool {
     }
     match fill.decided() {
         None => (ask.matches)(&fill.presumed),
-        Some(Decided::Stream(entry)) => (ask.matches)(&entry.head.vary),
+        Some(Decided::Stream(entry)) => (ask.matches)(entry.vary()),
         Some(_) => false,
     }
 }

@@ -1,9 +1,15 @@
 //! One stored answer. It never changes once stored, its state and its counters apart: a 304 or a new fetch makes
 //! another entry that may share the body.
+//!
+//! One allocation for what changes, one for the head (see `head`), one for the body: what lies beside the bytes of a
+//! body is paid for a million times. Not here: how a head is packed (`head`), where entries are found (`shard`).
 
 use crate::body::Body;
-use crate::budget::Charge;
-use http::{HeaderMap, StatusCode};
+use crate::budget::{Budget, Charge};
+use crate::head::{self, Remembered};
+use crate::{evict, index, rows, shard};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use samovar_policy::{Freshness, VaryValues};
 use samovar_reason::Store;
 use std::sync::Arc;
@@ -21,7 +27,7 @@ pub enum State {
     Dead = 2,
 }
 
-/// What is stored beside the body.
+/// What is stored beside the body, as it comes and as it is looked at; an [`Entry`] keeps it packed.
 #[derive(Clone, Debug)]
 pub struct EntryHead {
     /// Status.
@@ -45,67 +51,213 @@ pub struct EntryHead {
 /// One stored answer.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its key.
-    pub key: Arc<str>,
-    /// Its head.
-    pub head: EntryHead,
+    /// Key, what is remembered, fields: see `head`.
+    block: Box<[u8]>,
+    rule: Arc<str>,
+    /// What most have none of.
+    extra: Option<Box<Extra>>,
     /// Its body.
     pub body: Body,
-    /// See [`State`]; shared with hot copies.
-    state: Arc<AtomicU8>,
-    /// Use since it was last looked at by eviction, 0 to 3.
-    pub(crate) uses: AtomicU8,
+    budget: Arc<Budget>,
     /// Requests in the running window (low 24 bits) and the window's start in ms (the rest).
     meter: AtomicU64,
     /// Requests answered from it in all.
     hits: AtomicU64,
     /// Hot copies on all cores.
     hot_copies: AtomicU32,
-    /// Its row in the index; `u32::MAX` while not indexed.
-    pub(crate) index_id: AtomicU32,
-    /// When its head came, or was confirmed, ms: what came later is newer, however long its body took.
-    pub(crate) answered_ms: u64,
-    /// What it costs with its head, its row in the maps and its body.
-    pub(crate) weight_bytes: u64,
-    _charge: Charge,
+    /// Its row; `rows::NO_ROW` while it has none.
+    pub(crate) row: AtomicU32,
+    key_bytes: u32,
+    reason: Store,
+    /// See [`State`]; hot copies look here.
+    state: AtomicU8,
+    /// Use since it was last looked at by eviction, 0 to 3.
+    pub(crate) uses: AtomicU8,
+    /// The queue it is in, for `evict`.
+    pub(crate) queue: AtomicU8,
 }
 
-/// Bytes that an entry costs beside head and body: its own size, map slots, queue and index rows. Counted by
-/// adding up the parts for a short key; the churn test of memory compares it with what the process really takes.
-const OVERHEAD_BYTES: u64 = 640;
+/// What some entries have beside their fields.
+#[derive(Clone, Debug)]
+struct Extra {
+    vary: VaryValues,
+    tags: Vec<Box<str>>,
+}
 
-/// Bytes a field costs beside its name and value.
-const FIELD_BYTES: u64 = 110;
+/// What an answer varies by that varies by nothing.
+static NO_VARY: VaryValues = Vec::new();
+
+/// What every entry costs beside its block: itself with its two counts, and its rows.
+const OVERHEAD_BYTES: u64 = (size_of::<Entry>() + 2 * size_of::<usize>()) as u64
+    + shard::ROW_BYTES
+    + evict::ROW_BYTES
+    + index::ROW_BYTES;
+
+/// What a shared value costs beside its bytes once it was handed out.
+const SHARED_BYTES: usize = 24;
+
+impl Extra {
+    fn of(head: &EntryHead) -> Option<Box<Extra>> {
+        if head.vary.is_empty() && head.tags.is_empty() {
+            return None;
+        }
+        // Values of a request are slices of the buffer it was read into, which they would keep.
+        let own = |value: &HeaderValue| HeaderValue::from_bytes(value.as_bytes()).ok();
+        let vary =
+            head.vary.iter().map(|(name, value)| (name.clone(), value.as_ref().and_then(own))).collect();
+        Some(Box::new(Extra { vary, tags: head.tags.clone() }))
+    }
+
+    fn bytes(&self) -> u64 {
+        let vary = self.vary.iter().map(|(name, value)| {
+            size_of::<(HeaderName, Option<HeaderValue>)>()
+                + name.as_str().len()
+                + value.as_ref().map_or(0, |value| value.len() + SHARED_BYTES)
+        });
+        let tags = self.tags.iter().map(|tag| size_of::<Box<str>>() + tag.len() + index::TAG_ID_BYTES);
+        (size_of::<Extra>() + vary.sum::<usize>() + tags.sum::<usize>()) as u64
+    }
+}
 
 impl Entry {
     pub(crate) fn new(
-        key: Arc<str>,
-        head: EntryHead,
+        key: &str,
+        head: &EntryHead,
         body: Body,
-        mut charge: Charge,
+        budget: &Arc<Budget>,
         now_ms: u64,
         requests: u32,
         answered_ms: u64,
     ) -> Entry {
-        let fields: u64 =
-            head.headers.iter().map(|(n, v)| n.as_str().len() as u64 + v.len() as u64 + FIELD_BYTES).sum();
-        let tags: u64 = head.tags.iter().map(|t| t.len() as u64 + 24).sum();
-        let own = OVERHEAD_BYTES + key.len() as u64 * 2 + fields + tags;
-        charge.resize(own);
-        let body_bytes = body.held_bytes();
-        Entry {
-            key,
-            head,
+        Entry::charged(Entry {
+            block: head::pack(key, head, answered_ms),
+            rule: Arc::clone(&head.rule),
+            extra: Extra::of(head),
             body,
-            state: Arc::new(AtomicU8::new(State::Live as u8)),
-            uses: AtomicU8::new(0),
+            budget: Arc::clone(budget),
             meter: AtomicU64::new(pack(now_ms, requests)),
             hits: AtomicU64::new(0),
             hot_copies: AtomicU32::new(0),
-            index_id: AtomicU32::new(u32::MAX),
-            answered_ms,
-            weight_bytes: own + body_bytes,
-            _charge: charge,
+            row: AtomicU32::new(rows::NO_ROW),
+            key_bytes: key.len() as u32,
+            reason: head.reason,
+            state: AtomicU8::new(State::Live as u8),
+            uses: AtomicU8::new(0),
+            queue: AtomicU8::new(0),
+        })
+    }
+
+    /// The same head with another body, as yet unused.
+    pub(crate) fn with_body(&self, body: Body, now_ms: u64, requests: u32) -> Entry {
+        Entry::charged(Entry {
+            block: self.block.clone(),
+            rule: Arc::clone(&self.rule),
+            extra: self.extra.clone(),
+            body,
+            budget: Arc::clone(&self.budget),
+            meter: AtomicU64::new(pack(now_ms, requests)),
+            hits: AtomicU64::new(0),
+            hot_copies: AtomicU32::new(0),
+            row: AtomicU32::new(rows::NO_ROW),
+            key_bytes: self.key_bytes,
+            reason: self.reason,
+            state: AtomicU8::new(State::Live as u8),
+            uses: AtomicU8::new(0),
+            queue: AtomicU8::new(0),
+        })
+    }
+
+    fn charged(entry: Entry) -> Entry {
+        entry.budget.take(entry.own_bytes());
+        entry
+    }
+
+    /// Bytes it costs beside those of the body.
+    fn own_bytes(&self) -> u64 {
+        let extra = self.extra.as_ref().map_or(0, |extra| extra.bytes());
+        OVERHEAD_BYTES + self.block.len() as u64 + extra + self.body.frame_bytes()
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &str {
+        std::str::from_utf8(self.key_bytes()).unwrap_or_default()
+    }
+
+    /// Its key, as it is compared.
+    pub(crate) fn key_bytes(&self) -> &[u8] {
+        self.block.get(..self.key_bytes as usize).unwrap_or_default()
+    }
+
+    fn after_key(&self) -> &[u8] {
+        self.block.get(self.key_bytes as usize..).unwrap_or_default()
+    }
+
+    fn remembered(&self) -> Remembered {
+        head::remembered(self.after_key())
+    }
+
+    /// Status.
+    pub fn status(&self) -> StatusCode {
+        head::status(self.after_key())
+    }
+
+    /// How long it stays fresh.
+    pub fn freshness(&self) -> Freshness {
+        self.remembered().freshness
+    }
+
+    /// When its head came, or was confirmed, ms: what came later is newer, however long its body took.
+    pub(crate) fn answered_ms(&self) -> u64 {
+        self.remembered().answered_ms
+    }
+
+    /// The configuration epoch it was stored under.
+    pub fn epoch(&self) -> u64 {
+        self.remembered().epoch
+    }
+
+    /// Its fields as they are sent, `Age`, `Cache-Status` and hop-by-hop ones apart. They are slices of one copy.
+    pub fn headers(&self) -> HeaderMap {
+        head::fields(&Bytes::copy_from_slice(head::packed_fields(self.after_key())))
+    }
+
+    /// The first value of one field.
+    pub fn field(&self, name: &HeaderName) -> Option<&[u8]> {
+        head::field(head::packed_fields(self.after_key()), name)
+    }
+
+    /// The request fields it varies by, and their values.
+    pub fn vary(&self) -> &VaryValues {
+        self.extra.as_ref().map_or(&NO_VARY, |extra| &extra.vary)
+    }
+
+    /// Its tags (surrogate keys), for purge.
+    pub fn tags(&self) -> &[Box<str>] {
+        self.extra.as_ref().map_or(&[], |extra| &extra.tags)
+    }
+
+    /// Why it is stored.
+    pub fn reason(&self) -> Store {
+        self.reason
+    }
+
+    /// The rule that was in force.
+    pub fn rule(&self) -> &Arc<str> {
+        &self.rule
+    }
+
+    /// All that is stored beside the body, for an entry that is made out of this one.
+    pub fn head(&self) -> EntryHead {
+        let Remembered { freshness, epoch, .. } = self.remembered();
+        EntryHead {
+            status: self.status(),
+            headers: self.headers(),
+            freshness,
+            vary: self.vary().clone(),
+            tags: self.tags().to_vec(),
+            reason: self.reason,
+            rule: Arc::clone(&self.rule),
+            epoch,
         }
     }
 
@@ -119,8 +271,8 @@ impl Entry {
     }
 
     /// The state's cell, for hot copies.
-    pub fn state_cell(&self) -> Arc<AtomicU8> {
-        Arc::clone(&self.state)
+    pub fn state_cell(&self) -> &AtomicU8 {
+        &self.state
     }
 
     /// Marks it; a state never goes back.
@@ -182,7 +334,13 @@ impl Entry {
 
     /// What it costs, bytes.
     pub fn weight_bytes(&self) -> u64 {
-        self.weight_bytes
+        self.own_bytes() + self.body.held_bytes()
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.budget.give_back(self.own_bytes());
     }
 }
 

@@ -2,116 +2,174 @@
 //! chances, and a ghost list of what left probation lately). A scan passes through probation and leaves the
 //! working set alone. Values in, victims out: no clock, no locks.
 //!
-//! Queues hold weak references: an entry that was purged or replaced is freed at once and its place is skipped.
+//! The queues are lists through the rows, so that an entry that goes another way leaves no place behind.
 
 use crate::entry::{Entry, State};
+use crate::rows::{self, NO_ROW, Rows};
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 /// Probation may hold one part in so many of the bytes.
 const SMALL_PART: u64 = 10;
 
+/// Ghosts that are remembered however few entries there are.
+const GHOSTS_MIN: usize = 64;
+
+/// What an entry costs here: its row, and one ghost, in a set less than half full and a ring half empty.
+pub(crate) const ROW_BYTES: u64 =
+    rows::ROW_BYTES + ((size_of::<u32>() + 1) as u64 * 16).div_ceil(7) + 2 * size_of::<u32>() as u64;
+
+/// The queue an entry is in, as it is written there.
+const NOWHERE: u8 = 0;
+const SMALL: u8 = 1;
+const MAIN: u8 = 2;
+
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
-    small: VecDeque<(Weak<Entry>, u64)>,
-    main: VecDeque<(Weak<Entry>, u64)>,
-    small_bytes: u64,
-    main_bytes: u64,
-    ghost: HashSet<u64, foldhash::fast::RandomState>,
-    ghost_order: VecDeque<u64>,
-    gone: usize,
+    rows: Rows,
+    small: Queue,
+    main: Queue,
+    /// By half of the hash: one in four thousand million is taken for another, and passes probation once too early.
+    ghost: HashSet<u32, foldhash::fast::RandomState>,
+    ghost_order: VecDeque<u32>,
+}
+
+/// Rows, first in first out.
+#[derive(Debug)]
+struct Queue {
+    first: u32,
+    last: u32,
+    len: usize,
+    bytes: u64,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue { first: NO_ROW, last: NO_ROW, len: 0, bytes: 0 }
+    }
+}
+
+impl Queue {
+    fn push(&mut self, rows: &mut Rows, number: u32, weight: u64) {
+        if let Some(row) = rows.get_mut(number) {
+            (row.before, row.after) = (self.last, NO_ROW);
+        }
+        match rows.get_mut(self.last) {
+            Some(last) => last.after = number,
+            None => self.first = number,
+        }
+        self.last = number;
+        self.len += 1;
+        self.bytes += weight;
+    }
+
+    fn take_out(&mut self, rows: &mut Rows, number: u32, weight: u64) {
+        let Some((before, after)) = rows.get(number).map(|row| (row.before, row.after)) else { return };
+        match rows.get_mut(before) {
+            Some(row) => row.after = after,
+            None => self.first = after,
+        }
+        match rows.get_mut(after) {
+            Some(row) => row.before = before,
+            None => self.last = before,
+        }
+        self.len -= 1;
+        self.bytes -= weight;
+    }
 }
 
 impl Queues {
-    /// A new entry under a key with this hash.
+    /// A new entry under a key with this hash: it gets its row.
     pub(crate) fn insert(&mut self, entry: &Arc<Entry>, hash: u64) {
-        let weight = entry.weight_bytes();
-        if self.ghost.remove(&hash) {
-            self.main.push_back((Arc::downgrade(entry), weight));
-            self.main_bytes += weight;
-        } else {
-            self.small.push_back((Arc::downgrade(entry), weight));
-            self.small_bytes += weight;
+        let number = self.rows.add(entry);
+        let queue = if self.ghost.remove(&half(hash)) { MAIN } else { SMALL };
+        self.push(entry, number, queue);
+    }
+
+    fn push(&mut self, entry: &Entry, number: u32, queue: u8) {
+        entry.queue.store(queue, Ordering::Relaxed);
+        let list = if queue == MAIN { &mut self.main } else { &mut self.small };
+        list.push(&mut self.rows, number, entry.weight_bytes());
+    }
+
+    /// Takes an entry out of its queue; it keeps its row.
+    fn pull(&mut self, entry: &Entry) {
+        let list = match entry.queue.swap(NOWHERE, Ordering::Relaxed) {
+            SMALL => &mut self.small,
+            MAIN => &mut self.main,
+            _ => return,
+        };
+        list.take_out(&mut self.rows, entry.row.load(Ordering::Relaxed), entry.weight_bytes());
+    }
+
+    /// An entry leaves, whichever way: its row is another's from here on.
+    pub(crate) fn remove(&mut self, entry: &Entry) {
+        if entry.row.load(Ordering::Relaxed) != NO_ROW {
+            self.pull(entry);
+            self.rows.remove(entry);
         }
     }
 
-    /// An entry left by another way (purge, replacement): its place is skipped later, and the queues are swept
-    /// when most places are empty.
-    pub(crate) fn left(&mut self) {
-        self.gone += 1;
-        if self.gone > 64 && self.gone * 2 > self.small.len() + self.main.len() {
-            for (queue, bytes) in
-                [(&mut self.small, &mut self.small_bytes), (&mut self.main, &mut self.main_bytes)]
-            {
-                queue.retain(|(weak, weight)| {
-                    let alive = weak.upgrade().is_some_and(|e| e.state() != State::Dead);
-                    if !alive {
-                        *bytes -= *weight;
-                    }
-                    alive
-                });
-            }
-            self.gone = 0;
-        }
+    /// The entry of a row.
+    pub(crate) fn entry(&self, number: u32) -> Option<&Arc<Entry>> {
+        self.rows.entry(number)
     }
 
-    /// The next entry to leave; the caller takes it out of the map. `None` if there is none.
+    /// The next entry to leave; the caller removes it, here and elsewhere. `None` if there is none.
     pub(crate) fn victim(&mut self, hash_of: impl Fn(&Entry) -> u64) -> Option<Arc<Entry>> {
         loop {
-            let total = self.small_bytes + self.main_bytes;
+            let total = self.small.bytes + self.main.bytes;
             let from_small =
-                !self.small.is_empty() && (self.main.is_empty() || self.small_bytes * SMALL_PART >= total);
-            if from_small {
-                let (weak, weight) = self.small.pop_front()?;
-                self.small_bytes -= weight;
-                let Some(entry) = alive(&weak) else { continue };
-                if entry.uses.swap(0, Ordering::Relaxed) > 0 {
-                    self.main.push_back((weak, weight));
-                    self.main_bytes += weight;
-                    continue;
-                }
-                self.remember(hash_of(&entry));
-                return Some(entry);
-            }
-            let (weak, weight) = self.main.pop_front()?;
-            let Some(entry) = alive(&weak) else {
-                self.main_bytes -= weight;
+                self.small.len > 0 && (self.main.len == 0 || self.small.bytes * SMALL_PART >= total);
+            let number = if from_small { self.small.first } else { self.main.first };
+            let entry = Arc::clone(self.rows.entry(number)?);
+            self.pull(&entry);
+            // It is on its way out; who marked it removes it.
+            if entry.state() == State::Dead {
                 continue;
-            };
+            }
             let uses = entry.uses.load(Ordering::Relaxed);
             if uses > 0 {
-                entry.uses.store(uses - 1, Ordering::Relaxed);
-                self.main.push_back((weak, weight));
+                entry.uses.store(if from_small { 0 } else { uses - 1 }, Ordering::Relaxed);
+                self.push(&entry, number, MAIN);
                 continue;
             }
-            self.main_bytes -= weight;
+            if from_small {
+                self.remember(hash_of(&entry));
+            }
             return Some(entry);
         }
     }
 
     fn remember(&mut self, hash: u64) {
-        let ghosts_max = (self.main.len() + self.small.len()).max(64);
-        if self.ghost.insert(hash) {
-            self.ghost_order.push_back(hash);
+        let ghosts_max = (self.main.len + self.small.len).max(GHOSTS_MIN);
+        if self.ghost.insert(half(hash)) {
+            self.ghost_order.push_back(half(hash));
         }
         while self.ghost_order.len() > ghosts_max {
             if let Some(oldest) = self.ghost_order.pop_front() {
                 self.ghost.remove(&oldest);
             }
         }
+        if self.ghost.len() * 4 < self.ghost.capacity() {
+            self.ghost.shrink_to(self.ghost.len() * 2);
+            self.ghost_order.shrink_to(self.ghost_order.len() * 2);
+        }
     }
 }
 
-fn alive(weak: &Weak<Entry>) -> Option<Arc<Entry>> {
-    weak.upgrade().filter(|e| e.state() != State::Dead)
+/// Half of a hash.
+fn half(hash: u64) -> u32 {
+    (hash ^ (hash >> 32)) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::{Body, Chunks};
+    use crate::body::Body;
     use crate::budget::Budget;
+    use crate::chunks::Chunks;
     use crate::entry::EntryHead;
     use bytes::Bytes;
     use http::{HeaderMap, StatusCode};
@@ -144,22 +202,41 @@ mod tests {
         };
         let body = Bytes::from(vec![0; (number % 7) as usize * 100]);
         let body = Body::Chunks(Arc::new(Chunks::new(vec![body], budget)));
-        Arc::new(Entry::new(number.to_string().into(), head, body, budget.charge(0), 0, 1, 0))
+        Arc::new(Entry::new(&number.to_string(), &head, body, budget, 0, 1, 0))
     }
 
     fn hash(entry: &Entry) -> u64 {
-        entry.key.parse().unwrap()
+        entry.key().parse().unwrap()
     }
 
     impl Queues {
-        /// The sums are those of what is in the queues, and what is gone does not pile up.
+        /// The sums are those of what is in the queues, which are whole both ways; what is gone leaves nothing.
         fn check(&self, alive: usize) {
-            let sum =
-                |queue: &VecDeque<(Weak<Entry>, u64)>| queue.iter().map(|(_, weight)| weight).sum::<u64>();
-            assert_eq!((self.small_bytes, self.main_bytes), (sum(&self.small), sum(&self.main)));
-            let places = self.small.len() + self.main.len();
-            assert!(places <= 2 * alive + 65, "{places} places for {alive} entries");
+            for (queue, name) in [(&self.small, SMALL), (&self.main, MAIN)] {
+                let mut before = NO_ROW;
+                let mut at = queue.first;
+                let (mut len, mut bytes) = (0, 0);
+                while let Some(row) = self.rows.get(at) {
+                    let entry = row.entry.as_ref().unwrap();
+                    assert_eq!((row.before, entry.row.load(Ordering::Relaxed)), (before, at));
+                    assert_eq!(entry.queue.load(Ordering::Relaxed), name);
+                    (before, at) = (at, row.after);
+                    len += 1;
+                    bytes += entry.weight_bytes();
+                }
+                assert_eq!((at, queue.last, queue.len, queue.bytes), (NO_ROW, before, len, bytes));
+            }
+            let places = self.small.len + self.main.len;
+            assert_eq!(places, alive, "{places} places for {alive} entries");
+            assert!(self.rows.places() < 2 * alive + 512, "{} rows for {alive}", self.rows.places());
             assert!(self.ghost_order.len() <= places.max(65) && self.ghost.len() <= self.ghost_order.len());
+        }
+
+        /// The next victim, out for good.
+        fn evict(&mut self) -> Option<Arc<Entry>> {
+            let victim = self.victim(hash)?;
+            self.remove(&victim);
+            Some(victim)
         }
     }
 
@@ -174,15 +251,15 @@ mod tests {
             held.push_back(new);
             match number % 5 {
                 0 => held.iter().step_by(3).for_each(|entry| entry.touch()),
-                // Purged: the entry goes, its place stays for a while.
+                // Purged: the entry goes, and its place with it; or it is marked and met before it goes.
                 1 | 2 if number > 1_000 => {
                     let gone = held.pop_front().unwrap();
                     gone.mark(State::Dead);
-                    drop(gone);
-                    queues.left();
+                    queues.remove(&gone);
+                    queues.remove(&gone);
                 }
                 3 if number > 500 => {
-                    let victim = queues.victim(hash).unwrap();
+                    let victim = queues.evict().unwrap();
                     assert!(held.iter().any(|entry| Arc::ptr_eq(entry, &victim)), "one that is held");
                     held.retain(|entry| !Arc::ptr_eq(entry, &victim));
                 }
@@ -191,11 +268,12 @@ mod tests {
             queues.check(held.len());
         }
         let mut left = 0;
-        while queues.victim(hash).is_some() {
+        while queues.evict().is_some() {
             left += 1;
         }
         assert_eq!(left, held.len(), "each leaves once");
-        assert_eq!((queues.small_bytes, queues.main_bytes), (0, 0));
+        queues.check(0);
+        assert_eq!(queues.rows.places(), 0, "the rows are given back");
     }
 
     #[test]
@@ -207,24 +285,24 @@ mod tests {
         all[1].touch();
         all[3].touch();
         all[3].touch();
-        let order: Vec<_> = std::iter::from_fn(|| queues.victim(hash)).map(|entry| hash(&entry)).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queues.evict()).map(|entry| hash(&entry)).collect();
         assert_eq!(order, [0, 2, 4, 5, 1, 3], "what was used comes last, in the order of its coming");
         // What left lately and comes again was wanted: it goes past probation, and outlives what is new there.
         let (again, new) = (entry(&budget, 0), entry(&budget, 7));
         queues.insert(&again, 0);
         queues.insert(&new, 7);
-        assert_eq!(queues.victim(hash).map(|entry| hash(&entry)), Some(7));
-        assert_eq!(queues.victim(hash).map(|entry| hash(&entry)), Some(0));
+        assert_eq!(queues.evict().map(|entry| hash(&entry)), Some(7));
+        assert_eq!(queues.evict().map(|entry| hash(&entry)), Some(0));
         // Not for ever: as many ghosts as there are entries, and 64 at least.
         for number in 100..165 {
             let passing = entry(&budget, number);
             queues.insert(&passing, number);
-            assert!(queues.victim(hash).is_some());
+            assert!(queues.evict().is_some());
         }
         let (forgotten, remembered) = (entry(&budget, 2), entry(&budget, 164));
         queues.insert(&remembered, 164);
         queues.insert(&forgotten, 2);
-        assert_eq!(queues.victim(hash).map(|entry| hash(&entry)), Some(2));
+        assert_eq!(queues.evict().map(|entry| hash(&entry)), Some(2));
     }
 
     /// Probation gives way as long as it holds a tenth of the bytes; below that the main queue does.
@@ -235,60 +313,71 @@ mod tests {
         let main: Vec<_> = (0..40).map(|number| entry(&budget, number * 7)).collect();
         // Once out and in again, they are past probation.
         main.iter().for_each(|entry| queues.insert(entry, hash(entry)));
-        while queues.victim(hash).is_some() {}
+        while queues.evict().is_some() {}
         main.iter().for_each(|entry| queues.insert(entry, hash(entry)));
-        assert_eq!((queues.small.len(), queues.main.len()), (0, 40));
+        assert_eq!((queues.small.len, queues.main.len), (0, 40));
         let probation: Vec<_> = (0..5).map(|number| entry(&budget, 1_001 + number * 7)).collect();
         probation.iter().for_each(|entry| queues.insert(entry, hash(entry)));
         let weight = |entry: &Arc<Entry>| entry.weight_bytes();
         let (mut small, total): (u64, u64) =
-            (probation.iter().map(weight).sum(), queues.small_bytes + queues.main_bytes);
+            (probation.iter().map(weight).sum(), queues.small.bytes + queues.main.bytes);
         let mut from_probation = 0;
         let mut all = total;
         while small * 10 >= all {
-            let victim = queues.victim(hash).unwrap();
+            let victim = queues.evict().unwrap();
             assert!(hash(&victim) > 1_000);
             small -= victim.weight_bytes();
             all -= victim.weight_bytes();
             from_probation += 1;
         }
         assert!((1..5).contains(&from_probation), "{from_probation}");
-        assert!(hash(&queues.victim(hash).unwrap()) < 1_000, "now the main queue");
+        assert!(hash(&queues.evict().unwrap()) < 1_000, "now the main queue");
     }
 
-    /// Places of what left otherwise are given back when they are more than half of all, and more than a few.
+    /// The place of what left otherwise is given back at once, whoever still reads it.
     #[test]
-    fn empty_places_are_swept() {
-        // How many there are on probation and past it, and with which one that leaves they are swept.
-        for (small, main, swept_at) in
-            [(90, 10, 65), (10, 90, 65), (100, 100, 101), (0, 300, 151), (300, 0, 151)]
-        {
+    fn no_place_is_left_behind() {
+        // How many there are on probation and past it.
+        for (small, main) in [(90, 10), (10, 90), (100, 100), (0, 300), (300, 0), (700, 700)] {
             let budget = Budget::new(u64::MAX);
             let mut queues = Queues::default();
             let mut held: Vec<_> = (0..small + main).map(|number| entry(&budget, number)).collect();
             for (number, entry) in held.iter().enumerate() {
                 if number as u64 >= small {
-                    queues.ghost.insert(hash(entry));
+                    queues.ghost.insert(half(hash(entry)));
                 }
                 queues.insert(entry, hash(entry));
             }
-            assert_eq!((queues.small.len() as u64, queues.main.len() as u64), (small, main));
-            for left in 1..=swept_at {
-                // From both ends in turn, some of them still read by somebody.
-                let gone = if left % 2 == 0 { held.remove(0) } else { held.pop().unwrap() };
+            assert_eq!((queues.small.len as u64, queues.main.len as u64), (small, main));
+            for left in 1..=small + main {
+                // From both ends and the middle in turn, some of them still read by somebody.
+                let gone = match left % 3 {
+                    0 => held.remove(0),
+                    1 => held.remove(held.len() / 2),
+                    _ => held.pop().unwrap(),
+                };
                 gone.mark(State::Dead);
+                queues.remove(&gone);
                 if left % 3 == 0 {
                     std::mem::forget(gone);
                 }
-                queues.left();
-                let places = (queues.small.len() + queues.main.len()) as u64;
-                let want = if left == swept_at { held.len() as u64 } else { small + main };
-                assert_eq!(places, want, "{small} and {main}, {left} have left");
+                queues.check(held.len());
             }
-            let bytes: u64 = held.iter().map(|entry| entry.weight_bytes()).sum();
-            assert_eq!(queues.small_bytes + queues.main_bytes, bytes);
-            queues.check(held.len());
+            assert_eq!(queues.rows.places(), 0);
         }
+    }
+
+    /// What is marked and not out yet is nobody's victim, and its removal finds it where it is.
+    #[test]
+    fn what_is_marked_is_passed_over() {
+        let budget = Budget::new(u64::MAX);
+        let mut queues = Queues::default();
+        let all: Vec<_> = (0..4).map(|number| entry(&budget, number)).collect();
+        all.iter().for_each(|entry| queues.insert(entry, hash(entry)));
+        all[0].mark(State::Dead);
+        assert_eq!(queues.evict().map(|entry| hash(&entry)), Some(1));
+        queues.remove(&all[0]);
+        queues.check(2);
     }
 
     /// Past probation, each use since the last round is another round.
@@ -298,13 +387,13 @@ mod tests {
         let mut queues = Queues::default();
         let all: Vec<_> = (0..4).map(|number| entry(&budget, number)).collect();
         for entry in &all {
-            queues.ghost.insert(hash(entry));
+            queues.ghost.insert(half(hash(entry)));
             queues.insert(entry, hash(entry));
         }
         all[0].touch();
         all[2].touch();
         all[2].touch();
-        let order: Vec<_> = std::iter::from_fn(|| queues.victim(hash)).map(|entry| hash(&entry)).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queues.evict()).map(|entry| hash(&entry)).collect();
         assert_eq!(order, [1, 3, 0, 2]);
     }
 
@@ -317,7 +406,7 @@ mod tests {
             let held: Vec<_> = (0..small + main).map(|number| entry(&budget, number)).collect();
             for (number, entry) in held.iter().enumerate() {
                 if number as u64 >= small {
-                    queues.ghost.insert(hash(entry));
+                    queues.ghost.insert(half(hash(entry)));
                 }
                 queues.insert(entry, hash(entry));
             }

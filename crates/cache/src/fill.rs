@@ -3,7 +3,8 @@
 //! The ticket is the right, and the duty, to decide the fill: dropped undecided, it fails. Those who joined hold
 //! the fill itself, never an id; they are released when the head decides. Not here: fetching.
 
-use crate::body::{Body, Chunks, Growing};
+use crate::body::{Body, Growing, Verbatim};
+use crate::chunks::Chunks;
 use crate::core::Cache;
 use crate::entry::{Entry, EntryHead};
 use crate::parts::Parts;
@@ -242,10 +243,10 @@ impl Ticket {
         let budget = self.cache.budget();
         let growing = Growing::new(announced_bytes, budget);
         let entry = Arc::new(Entry::new(
-            Arc::clone(&self.fill.key),
-            head,
+            &self.fill.key,
+            &head,
             Body::Growing(Arc::clone(&growing)),
-            budget.charge(0),
+            budget,
             now_ms,
             1,
             now_ms,
@@ -272,13 +273,12 @@ impl Ticket {
     ) -> (Arc<Entry>, Result<(), Store>) {
         self.open = false;
         self.fill.settle(&head.tags);
-        let charge = self.cache.budget().charge(0);
         let requests = base.metered(now_ms, u64::MAX).max(1);
         let entry = Arc::new(Entry::new(
-            Arc::clone(&self.fill.key),
-            head,
+            &self.fill.key,
+            &head,
             base.body.clone(),
-            charge,
+            self.cache.budget(),
             now_ms,
             requests,
             now_ms,
@@ -408,8 +408,7 @@ impl Sink {
     /// The body is whole: it is stored, unless it grew too large, stayed too small, or a purge came.
     pub fn finish(self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
         self.end(min_bytes, |sink, chunks| {
-            let entry =
-                sink.entry_of(sink.entry.head.clone(), Body::Chunks(chunks), now_ms, sink.entry.answered_ms);
+            let entry = sink.entry_with(Body::Chunks(chunks), now_ms);
             sink.cache.commit(&sink.fill, &entry).map(|()| entry)
         })
     }
@@ -417,8 +416,8 @@ impl Sink {
     /// The body is the answer to this `range`, good for no other.
     pub fn finish_verbatim(self, range: Box<str>, now_ms: u64) -> Result<Arc<Entry>, Store> {
         self.end(0, |sink, chunks| {
-            let body = Body::Verbatim { range, chunks };
-            let entry = sink.entry_of(sink.entry.head.clone(), body, now_ms, sink.entry.answered_ms);
+            let body = Body::Verbatim(Box::new(Verbatim { range, chunks }));
+            let entry = sink.entry_with(body, now_ms);
             sink.cache.commit(&sink.fill, &entry).map(|()| entry)
         })
     }
@@ -427,7 +426,7 @@ impl Sink {
     /// representation. `Err` if it reaches beyond the whole, too.
     pub fn finish_part(self, total: u64, start: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
         self.end(0, |sink, chunks| {
-            let mut own = sink.entry.head.clone();
+            let mut own = sink.entry.head();
             // From here on it is a part among others.
             of_the_whole(&mut own.headers);
             sink.cache.commit_part(&sink.fill, total, &own, |here| {
@@ -441,18 +440,24 @@ impl Sink {
                 };
                 let body = Body::Parts(Arc::new(parts.ok_or(Store::Incomplete)?));
                 let (head, answered_ms) = match here {
-                    Some(here) => together(here, &own, sink.entry.answered_ms),
-                    None => (own.clone(), sink.entry.answered_ms),
+                    Some(here) => together(here, &own, sink.entry.answered_ms()),
+                    None => (own.clone(), sink.entry.answered_ms()),
                 };
-                Ok(sink.entry_of(head, body, now_ms, answered_ms))
+                Ok(sink.entry_of(&head, body, now_ms, answered_ms))
             })
         })
     }
 
-    fn entry_of(&self, head: EntryHead, body: Body, now_ms: u64, answered_ms: u64) -> Arc<Entry> {
+    /// What came, with the head it came with.
+    fn entry_with(&self, body: Body, now_ms: u64) -> Arc<Entry> {
         let requests = self.entry.metered(now_ms, u64::MAX).max(1);
-        let charge = self.cache.budget().charge(0);
-        Arc::new(Entry::new(Arc::clone(&self.fill.key), head, body, charge, now_ms, requests, answered_ms))
+        Arc::new(self.entry.with_body(body, now_ms, requests))
+    }
+
+    fn entry_of(&self, head: &EntryHead, body: Body, now_ms: u64, answered_ms: u64) -> Arc<Entry> {
+        let requests = self.entry.metered(now_ms, u64::MAX).max(1);
+        let budget = self.cache.budget();
+        Arc::new(Entry::new(&self.fill.key, head, body, budget, now_ms, requests, answered_ms))
     }
 
     fn end(
@@ -464,7 +469,7 @@ impl Sink {
         let result = match self.refused {
             Some(reason) => Err(reason),
             None if self.growing.arrived_bytes() < min_bytes => Err(Store::TooSmall),
-            None => store(&self, Arc::new(self.growing.to_chunks(self.cache.budget()))),
+            None => store(&self, self.growing.to_chunks(self.cache.budget())),
         };
         if result.is_err() {
             self.cache.forget_fill(&self.fill);
@@ -483,14 +488,14 @@ impl Sink {
 }
 
 /// The head of what is put together: the newer one's fields (RFC 9110 §15.3.7.3), the tags of both, and when it was said.
-fn together(here: &Entry, own: &EntryHead, answered_ms: u64) -> (EntryHead, u64) {
-    let mut head = if here.answered_ms > answered_ms { here.head.clone() } else { own.clone() };
-    for tag in own.tags.iter().chain(&here.head.tags) {
+fn together(here: &Arc<Entry>, own: &EntryHead, answered_ms: u64) -> (EntryHead, u64) {
+    let mut head = if here.answered_ms() > answered_ms { here.head() } else { own.clone() };
+    for tag in own.tags.iter().chain(here.tags()) {
         if !head.tags.contains(tag) {
             head.tags.push(tag.clone());
         }
     }
-    (head, here.answered_ms.max(answered_ms))
+    (head, here.answered_ms().max(answered_ms))
 }
 
 impl Drop for Sink {

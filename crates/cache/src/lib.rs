@@ -7,17 +7,21 @@
 
 mod body;
 mod budget;
+mod chunks;
 mod core;
 mod entry;
 mod evict;
 mod fill;
+mod head;
 mod index;
 mod notes;
 mod parts;
+mod rows;
 mod shard;
 
-pub use body::{Body, Chunks, Growing, Reader};
+pub use body::{Body, Extent, Growing, Reader, Verbatim};
 pub use budget::{Budget, Charge};
+pub use chunks::Chunks;
 pub use core::{Ask, Cache, Listed, Receipt, Scope, Settings, Stats, Step};
 pub use entry::{Entry, EntryHead, HotCopy, State};
 pub use fill::{Decided, FillFailure, Joined, Sink, Ticket};

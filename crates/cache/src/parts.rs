@@ -2,7 +2,7 @@
 //!
 //! Immutable, like every stored body: a further part makes another. Not here: which parts belong together (`policy`).
 
-use crate::body::Chunks;
+use crate::chunks::Chunks;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -38,8 +38,7 @@ impl Extent {
             return self;
         }
         let pieces = self.chunks.slice(self.from, self.from + self.len_bytes());
-        let copy = pieces.iter().map(|piece| Bytes::copy_from_slice(piece)).collect();
-        Extent { chunks: Arc::new(Chunks::new(copy, self.chunks.budget())), from: 0, ..self }
+        Extent { chunks: Arc::new(Chunks::new(pieces, self.chunks.budget())), from: 0, ..self }
     }
 }
 
@@ -66,6 +65,7 @@ impl Parts {
             extents.remove(smallest);
         }
         extents.sort_by_key(|extent| extent.start);
+        extents.shrink_to_fit();
         Some(Parts { total: self.total, extents })
     }
 
@@ -82,6 +82,12 @@ impl Parts {
     /// Bytes of memory that are held for it: less than twice what is here, see [`Extent::compact`].
     pub fn memory_bytes(&self) -> u64 {
         self.extents.iter().map(|extent| extent.chunks.len_bytes()).sum()
+    }
+
+    /// What it costs beside its bytes.
+    pub(crate) fn frame_bytes(&self) -> u64 {
+        let chunks: u64 = self.extents.iter().map(|extent| extent.chunks.frame_bytes()).sum();
+        chunks + (size_of::<Parts>() + 2 * size_of::<usize>() + size_of_val(&self.extents[..])) as u64
     }
 
     /// The bytes `start..end`, if all of them are here.

@@ -1,9 +1,13 @@
-//! One shard: the slots of some keys, and their notes. Held under one short lock.
+//! One shard: the entries of some keys, the fills for them, and their notes. Held under one short lock.
+//!
+//! Keys are not kept beside the entries: a row is a pointer, and an entry knows its key. The variants of a key are rows
+//! of their own.
 
 use crate::body::Body;
 use crate::entry::{Entry, EntryHead, State};
 use crate::fill::Fill;
 use crate::notes::Notes;
+use hashbrown::HashTable;
 use samovar_policy::same_representation;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -12,109 +16,120 @@ use std::sync::Arc;
 /// Variants kept under one key; the oldest leaves.
 const VARIANTS_MAX: usize = 64;
 
-#[derive(Debug, Default)]
-pub(crate) struct Slot {
-    pub variants: SmallVec<[Arc<Entry>; 1]>,
-    pub flights: SmallVec<[Arc<Fill>; 1]>,
-}
+/// What a row costs: a pointer and a byte of its hash, in a table that is less than half full after it has grown.
+pub(crate) const ROW_BYTES: u64 = ((size_of::<Arc<Entry>>() + 1) as u64 * 16).div_ceil(7);
+
+type Entries = SmallVec<[Arc<Entry>; 1]>;
+pub(crate) type Fills = SmallVec<[Arc<Fill>; 1]>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Shard {
-    pub slots: HashMap<Arc<str>, Slot, foldhash::quality::RandomState>,
-    /// Every fill of this shard, so that a purge looks at these and not at every slot.
-    pub flying: Vec<Arc<Fill>>,
+    pub entries: HashTable<Arc<Entry>>,
+    /// Of keys that are being filled.
+    pub flights: HashMap<Arc<str>, Fills, foldhash::quality::RandomState>,
     pub notes: Notes,
-    pub entries: usize,
 }
 
 impl Shard {
-    /// Puts `entry` in; what it replaces comes back, marked.
-    pub(crate) fn insert(&mut self, entry: &Arc<Entry>) -> SmallVec<[Arc<Entry>; 1]> {
-        let slot = self.slots.entry(Arc::clone(&entry.key)).or_default();
-        let mut out: SmallVec<[Arc<Entry>; 1]> = SmallVec::new();
+    /// The variants of a key, in no order; with different fields or values, so that one at most fits a request.
+    pub(crate) fn variants<'s>(
+        &'s self,
+        hash: u64,
+        key: &'s str,
+    ) -> impl Iterator<Item = &'s Arc<Entry>> + use<'s> {
+        self.entries.iter_hash(hash).filter(move |entry| entry.key_bytes() == key.as_bytes())
+    }
+
+    /// The fills that are running for a key.
+    pub(crate) fn flights(&self, key: &str) -> &[Arc<Fill>] {
+        // Most of the time there are none: then nothing is hashed.
+        if self.flights.is_empty() { &[] } else { self.flights.get(key).map_or(&[], |fills| &fills[..]) }
+    }
+
+    /// Puts `entry` in; what it replaces comes back, marked. `hash_of` is asked when the table grows.
+    pub(crate) fn insert(
+        &mut self,
+        entry: &Arc<Entry>,
+        hash: u64,
+        hash_of: impl Fn(&Entry) -> u64,
+    ) -> Entries {
         // A variant with the same fields and values is replaced; one with other fields under the same key too,
         // as the origin changed its mind about what it varies by (RFC 9111 §4.1 uses the latest).
-        slot.variants.retain(|old| {
-            let keep =
-                same_names(old, entry) && old.head.vary != entry.head.vary && old.state() != State::Dead;
-            if !keep {
-                out.push(Arc::clone(old));
-            }
-            keep
-        });
-        if slot.variants.len() >= VARIANTS_MAX {
-            out.push(slot.variants.remove(0));
+        let (kept, mut out): (Entries, Entries) =
+            self.variants(hash, entry.key()).cloned().partition(|old| {
+                same_names(old, entry) && old.vary() != entry.vary() && old.state() != State::Dead
+            });
+        if kept.len() >= VARIANTS_MAX {
+            out.extend(kept.into_iter().min_by_key(|old| old.answered_ms()));
         }
-        slot.variants.push(Arc::clone(entry));
-        self.entries += 1;
-        self.entries -= out.len();
         for old in &out {
+            self.remove(old, hash, &hash_of);
             old.mark(State::Dead);
         }
+        self.entries.insert_unique(hash, Arc::clone(entry), |entry| hash_of(entry));
         out
     }
 
     /// Whether what is stored came after `entry` did, which took its time: putting it in would take the newer one out.
-    pub(crate) fn has_newer(&self, entry: &Arc<Entry>) -> bool {
-        let Some(slot) = self.slots.get(&entry.key) else { return false };
-        slot.variants.iter().any(|stored| {
-            // Parts of the very same are no reason to do without the rest of it.
-            let part_of_it =
-                stored.body.is_part() && same_representation(&stored.head.headers, &entry.head.headers);
-            stored.answered_ms > entry.answered_ms
-                && !part_of_it
+    pub(crate) fn has_newer(&self, entry: &Arc<Entry>, hash: u64) -> bool {
+        let answered_ms = entry.answered_ms();
+        self.variants(hash, entry.key()).any(|stored| {
+            stored.answered_ms() > answered_ms
                 && stored.state() != State::Dead
-                && (stored.head.vary == entry.head.vary || !same_names(stored, entry))
+                && (stored.vary() == entry.vary() || !same_names(stored, entry))
+                // Parts of the very same are no reason to do without the rest of it.
+                && !(stored.body.is_part() && same_representation(&stored.headers(), &entry.headers()))
         })
     }
 
     /// The parts that are here of the representation that `head` is of, if they may be used.
-    pub(crate) fn part_like(&self, key: &str, head: &EntryHead, total: u64) -> Option<Arc<Entry>> {
+    pub(crate) fn part_like(&self, key: &str, hash: u64, head: &EntryHead, total: u64) -> Option<Arc<Entry>> {
         let fits = |stored: &&Arc<Entry>| {
             matches!(&stored.body, Body::Parts(parts) if parts.total_bytes() == total)
                 && stored.state() == State::Live
-                && stored.head.vary == head.vary
-                && same_representation(&stored.head.headers, &head.headers)
+                && *stored.vary() == head.vary
+                && same_representation(&stored.headers(), &head.headers)
         };
-        self.slots.get(key)?.variants.iter().find(fits).cloned()
+        self.variants(hash, key).find(fits).cloned()
     }
 
     /// Whether the whole is stored of what `entry` is a part of.
-    pub(crate) fn has_whole(&self, entry: &Arc<Entry>) -> bool {
-        let Some(slot) = self.slots.get(&entry.key) else { return false };
-        slot.variants.iter().any(|stored| {
-            !stored.body.is_part() && stored.state() == State::Live && stored.head.vary == entry.head.vary
+    pub(crate) fn has_whole(&self, entry: &Arc<Entry>, hash: u64) -> bool {
+        self.variants(hash, entry.key()).any(|stored| {
+            !stored.body.is_part() && stored.state() == State::Live && stored.vary() == entry.vary()
         })
     }
 
     /// Takes `entry` out if it is in. The caller marks it.
-    pub(crate) fn remove(&mut self, entry: &Arc<Entry>) -> bool {
-        let Some(slot) = self.slots.get_mut(&entry.key) else { return false };
-        let before = slot.variants.len();
-        slot.variants.retain(|e| !Arc::ptr_eq(e, entry));
-        let removed = slot.variants.len() < before;
-        if removed {
-            self.entries -= 1;
+    pub(crate) fn remove(&mut self, entry: &Arc<Entry>, hash: u64, hash_of: impl Fn(&Entry) -> u64) -> bool {
+        let Ok(found) = self.entries.find_entry(hash, |other| Arc::ptr_eq(other, entry)) else {
+            return false;
+        };
+        found.remove();
+        // A table that was large once is not kept so: its rows are paid for by those that are in it.
+        if self.entries.len() * 4 < self.entries.capacity() {
+            self.entries.shrink_to(self.entries.len() * 2, |entry| hash_of(entry));
         }
-        if slot.variants.is_empty() && slot.flights.is_empty() {
-            self.slots.remove(&entry.key);
-        }
-        removed
+        true
     }
 
     /// Takes a fill off the list.
     pub(crate) fn remove_fill(&mut self, fill: &Arc<Fill>) {
-        self.flying.retain(|f| !Arc::ptr_eq(f, fill));
-        let Some(slot) = self.slots.get_mut(&fill.key) else { return };
-        slot.flights.retain(|f| !Arc::ptr_eq(f, fill));
-        if slot.variants.is_empty() && slot.flights.is_empty() {
-            self.slots.remove(&fill.key);
+        let Some(fills) = self.flights.get_mut(&fill.key) else { return };
+        fills.retain(|f| !Arc::ptr_eq(f, fill));
+        if fills.is_empty() {
+            self.flights.remove(&fill.key);
         }
+    }
+
+    /// Every fill, so that a purge looks at these and not at every entry.
+    pub(crate) fn flying(&self) -> impl Iterator<Item = &Arc<Fill>> {
+        self.flights.values().flatten()
     }
 }
 
 /// Whether two answers vary by the same fields.
 fn same_names(a: &Entry, b: &Entry) -> bool {
-    let (a, b) = (&a.head.vary, &b.head.vary);
+    let (a, b) = (a.vary(), b.vary());
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0)
 }

@@ -70,8 +70,8 @@ fn parts_put_together() {
         let (one, two) = (part(0, first_ms), part(1, second_ms));
         one.finish_part(10, 0, 0).unwrap();
         let whole = two.finish_part(10, 5, 0).unwrap();
-        assert_eq!(whole.head.headers["x-part"], HeaderValue::from(newer), "{first_ms} {second_ms}");
-        let mut tags = whole.head.tags.clone();
+        assert_eq!(whole.headers()["x-part"], HeaderValue::from(newer), "{first_ms} {second_ms}");
+        let mut tags = whole.tags().to_vec();
         tags.sort();
         assert_eq!(tags, ["all", "one", "two"].map(Box::from));
         let Body::Parts(parts) = &whole.body else { panic!() };

@@ -71,7 +71,7 @@ pub use hub::{Accepted, ConnHandle, CoreSide, HotHit, Hub};
 pub use layer::{Layer, Next};
 pub use limits::Limits;
 pub use map::{CookieMatcher, CookieWish, Grant, HotMap, Listed, MapBounds, VaryValue};
-pub use prepared::{Lifetime, Prepared};
+pub use prepared::{Lifetime, Prepared, StateCell};
 pub use reject::{BodyRejected, status};
 pub use serve::{End, Pipe, engine, serve};
 pub use share::Share;

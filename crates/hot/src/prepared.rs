@@ -13,12 +13,24 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+/// Where the state of an answer is kept: with what it was prepared from, not beside it.
+pub trait StateCell: std::fmt::Debug + Send + Sync {
+    /// The state.
+    fn cell(&self) -> &AtomicU8;
+}
+
+impl StateCell for AtomicU8 {
+    fn cell(&self) -> &AtomicU8 {
+        self
+    }
+}
+
 /// How long a prepared answer may be sent, and what its `Age` counts from.
 #[derive(Clone, Debug)]
 pub struct Lifetime {
     /// The entry's state: 0 is live, anything else refuses. Loaded on every hit; a purge stores first and
     /// returns then.
-    pub state: Arc<AtomicU8>,
+    pub state: Arc<dyn StateCell>,
     /// The configuration epoch it was prepared under; any other refuses.
     pub epoch: u64,
     /// Age at the monotonic clock's zero, in ms: the age now is `(now_ms + age_base_ms) / 1000` seconds.
@@ -174,7 +186,7 @@ impl Prepared {
 
     /// Whether it may be sent now. The state is loaded with acquire: what a purge wrote before is seen.
     pub fn check(&self, now_ms: u64, epoch: u64) -> Result<(), Hot> {
-        if self.life.state.load(Ordering::Acquire) != 0 {
+        if self.life.state.cell().load(Ordering::Acquire) != 0 {
             Err(Hot::Dead)
         } else if self.life.epoch != epoch {
             Err(Hot::OldEpoch)
@@ -336,7 +348,7 @@ mod tests {
         assert_eq!(prepared.check(9, 3), Ok(()));
         assert_eq!(prepared.check(10, 3), Err(Hot::Expired));
         assert_eq!(prepared.check(9, 4), Err(Hot::OldEpoch));
-        prepared.life().state.store(1, Ordering::Release);
+        prepared.life().state.cell().store(1, Ordering::Release);
         assert_eq!(prepared.check(9, 3), Err(Hot::Dead));
     }
 }

@@ -143,7 +143,7 @@ impl Client {
                         Wants::Rest(entry)
                     }
                     (Some(base), Some(_))
-                        if base.1.verdict != Verdict::Complete && base.0.head.freshness.has_validator =>
+                        if base.1.verdict != Verdict::Complete && base.0.freshness().has_validator =>
                     {
                         Wants::Whole(Some(base))
                     }
@@ -194,7 +194,7 @@ impl Client {
             }
             Decided::Refreshed(entry) | Decided::Stale(entry) => {
                 let (fits, decision) = world.judge_entry(&entry, self.asker.kind, self.asker.secret);
-                let allowed = failed && may_stand_in(&entry.head.freshness, &decision, world.now(), true);
+                let allowed = failed && may_stand_in(&entry.freshness(), &decision, world.now(), true);
                 let serves = matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh);
                 if !fits || !(serves || allowed) {
                     return self.again(true);
@@ -340,7 +340,7 @@ impl Client {
                 chunks.slice((at - from) as u64, (to - from) as u64)
             }
             // For the very range it was stored for.
-            Body::Verbatim { chunks, .. } => chunks.slice((at - from) as u64, (to - from) as u64),
+            Body::Verbatim(verbatim) => verbatim.chunks.slice((at - from) as u64, (to - from) as u64),
             Body::Parts(parts) => parts.slice(at as u64, to as u64).unwrap_or_default(),
             _ => world.fail("what is stored has another length"),
         }

@@ -197,7 +197,7 @@ impl FillTask {
         self.decide();
         let now = world.now();
         let stale = self.base().filter(|(base, decision)| {
-            may_stand_in(&base.head.freshness, decision, now, true) && base.state() != Mark::Dead
+            may_stand_in(&base.freshness(), decision, now, true) && base.state() != Mark::Dead
         });
         match stale.cloned() {
             Some((base, ..)) => {
@@ -268,7 +268,7 @@ impl FillTask {
         let serial = world.keep_truth(made.clone());
         if made.status >= 500
             && let Some((base, decision)) = self.base()
-            && may_stand_in(&base.head.freshness, decision, world.now(), false)
+            && may_stand_in(&base.freshness(), decision, world.now(), false)
             && base.state() != Mark::Dead
         {
             ticket.stale(Arc::clone(base));
@@ -347,8 +347,8 @@ impl FillTask {
         }
         let mut fresh = HeaderMap::new();
         fresh.insert("cache-control", HeaderValue::from_str(&format!("max-age={lifetime_s}")).unwrap());
-        let headers = merge_304(&base.head.headers, &fresh);
-        let decision = self.judge(world, &ticket, base.head.status.as_u16(), &headers, base.body.len_bytes());
+        let headers = merge_304(&base.headers(), &fresh);
+        let decision = self.judge(world, &ticket, base.status().as_u16(), &headers, base.body.len_bytes());
         let (at_step, at_ms, lifetime_ms) = (world.step, world.now_ms, lifetime_s * 1000);
         let mut confirmation = Confirmation { at_step, at_ms, lifetime_ms, kept: false };
         world.counters.confirmed += 1;
@@ -358,7 +358,7 @@ impl FillTask {
                     headers: stored_fields(&headers, &wishes()),
                     freshness,
                     reason: Store::Refreshed,
-                    ..base.head.clone()
+                    ..base.head()
                 };
                 let (_, stored) = ticket.refresh(&base, head, world.now_ms);
                 world.counters.purged_in_refresh += u64::from(stored.is_err());

@@ -32,14 +32,14 @@ pub fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecision) -> 
     }
     assert_eq!(facts.method, Method::GET);
     match &entry.body {
-        Body::Parts(parts) => match wanted(facts.headers, &entry.head.headers, parts.total_bytes()) {
+        Body::Parts(parts) => match wanted(facts.headers, &entry.headers(), parts.total_bytes()) {
             Wanted::Range(from, to) if parts.slice(from, to).is_some() => by_age,
             Wanted::Other => missing(Verdict::Pass),
             _ => missing(Verdict::Complete),
         },
-        Body::Verbatim { range, .. } => {
+        Body::Verbatim(verbatim) => {
             let asked = facts.headers.get(header::RANGE).map(HeaderValue::as_bytes);
-            if asked == Some(range.as_bytes()) { by_age } else { missing(Verdict::Refetch) }
+            if asked == Some(verbatim.range.as_bytes()) { by_age } else { missing(Verdict::Refetch) }
         }
         _ => by_age,
     }
@@ -71,7 +71,7 @@ impl End {
         }
         let of_the_same = |entry: &Entry, part: Part, headers: &HeaderMap| match &entry.body {
             Body::Parts(parts) if parts.total_bytes() == part.total => {
-                same_representation(&entry.head.headers, headers).then(|| Arc::clone(parts))
+                same_representation(&entry.headers(), headers).then(|| Arc::clone(parts))
             }
             _ => None,
         };
@@ -79,7 +79,7 @@ impl End {
             (PartUse::Cut(part), Wants::Range(..)) => End::Part(part),
             (PartUse::Cut(part), Wants::Rest(entry)) => match of_the_same(entry, part, headers) {
                 Some(held) => {
-                    *headers = combined_fields(&entry.head.headers, headers);
+                    *headers = combined_fields(&entry.headers(), headers);
                     // The harness's own field names the newest answer.
                     headers.insert("x-serial", HeaderValue::from(made.serial));
                     End::Rest(held, part, Arc::clone(entry))
@@ -103,7 +103,7 @@ impl End {
             }
             _ => return,
         };
-        let more: Vec<_> = held.head.tags.iter().filter(|tag| !head.tags.contains(tag)).cloned().collect();
+        let more: Vec<_> = held.tags().iter().filter(|tag| !head.tags.contains(tag)).cloned().collect();
         head.tags.extend(more);
     }
 
@@ -170,7 +170,7 @@ pub fn rest(world: &mut World, task: &FillTask, held: &Arc<Entry>) -> Plan {
     if range_field(gap, total).is_none() {
         world.fail("a gap that cannot be asked for");
     }
-    let tag = if_range(&held.head.headers).map(|tag| tag.to_str().unwrap().to_owned());
+    let tag = if_range(&held.headers()).map(|tag| tag.to_str().unwrap().to_owned());
     let plan = world.answer(task, |asked| {
         asked.range = Some((gap.0 as usize, gap.1 as usize));
         asked.if_range = tag;
@@ -185,7 +185,7 @@ pub fn rest(world: &mut World, task: &FillTask, held: &Arc<Entry>) -> Plan {
             }
             let part = Part { start: gap.0, end: gap.1, total };
             part_use(&headers, made.announced()) != PartUse::Cut(part)
-                || !same_representation(&held.head.headers, &headers)
+                || !same_representation(&held.headers(), &headers)
         }
         _ => false,
     };
@@ -224,7 +224,7 @@ impl World {
     /// Which bytes of its representation an entry's whole answer has.
     pub fn extent(&self, entry: &Entry) -> (usize, usize) {
         let made = &self.truth[serial_of(entry)];
-        match entry.head.status.as_u16() {
+        match entry.status().as_u16() {
             206 => (made.from, made.from + made.len),
             _ => (0, made.total),
         }

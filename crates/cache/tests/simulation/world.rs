@@ -140,7 +140,7 @@ pub fn key_name(key: u64) -> String {
 }
 
 pub fn serial_of(entry: &Entry) -> usize {
-    entry.head.headers["x-serial"].to_str().unwrap().parse().unwrap()
+    entry.headers()["x-serial"].to_str().unwrap().parse().unwrap()
 }
 
 impl World {
@@ -208,7 +208,7 @@ impl World {
                 vary_values(&names, &headers, &combined)
             },
             judge: &|entry| {
-                let decision = reuse(&entry.head.freshness, &facts(&headers), &wishes, now);
+                let decision = reuse(&entry.freshness(), &facts(&headers), &wishes, now);
                 if entry.body.is_part() { judge_part(entry, &facts(&headers), decision) } else { decision }
             },
             admit_after: 0,
@@ -220,11 +220,11 @@ impl World {
         match &step {
             Step::Fetch(_, why, base) => {
                 let each = base.as_ref().is_some_and(|(entry, _)| {
-                    entry.head.freshness.always_revalidate || entry.head.freshness.lifetime_ms == 0
+                    entry.freshness().always_revalidate || entry.freshness().lifetime_ms == 0
                 });
                 // What may be confirmed is asked about as a whole.
                 let whole = base.as_ref().is_some_and(|(entry, decision)| {
-                    decision.verdict != Verdict::Complete && entry.head.freshness.has_validator
+                    decision.verdict != Verdict::Complete && entry.freshness().has_validator
                 });
                 let range = range.filter(|_| !whole);
                 let known = *why == Lookup::KnownNotStorable
@@ -256,8 +256,8 @@ impl World {
 
     pub fn judge_entry(&self, entry: &Entry, kind: &'static str, secret: bool) -> (bool, ReuseDecision) {
         let headers = fields(kind, secret, None);
-        let decision = reuse(&entry.head.freshness, &facts(&headers), &wishes(), self.now());
-        (fits(&entry.head.vary, &headers), decision)
+        let decision = reuse(&entry.freshness(), &facts(&headers), &wishes(), self.now());
+        (fits(entry.vary(), &headers), decision)
     }
 
     /// An answer is about to be given: the oracle's word on it.
@@ -533,7 +533,7 @@ impl World {
         let held: u64 =
             self.cache.list("", usize::MAX).iter().map(|listed| listed.entry.weight_bytes()).sum();
         let stats = self.cache.stats();
-        if stats.used_bytes != held {
+        if stats.used_bytes != held + stats.tags_bytes {
             self.fail(&format!("{} bytes accounted, {held} held: {stats:?}", stats.used_bytes));
         }
         if stats.used_bytes > stats.limit_bytes || stats.fills != 0 {

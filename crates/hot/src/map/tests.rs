@@ -208,7 +208,7 @@ fn the_sweep_drops_what_is_dead_stale_old_or_idle() {
     let state = Arc::clone(&dead.prepared.life().state);
     let fresh = Grant { prepared: prepared("k", u64::MAX), ..grant("/fresh", "k") };
     let mut map = map_of([dead, grant("/stale", "k"), fresh.clone()]);
-    state.store(1, Ordering::Release);
+    state.cell().store(1, Ordering::Release);
     map.sweep(999, 7, 100);
     assert_eq!(map.entries(), 2);
     map.sweep(1_000, 7, 100);

@@ -72,7 +72,7 @@ pub(crate) fn prepared(body: &str, state: &Arc<AtomicU8>) -> Arc<Prepared> {
     let chunks = body.as_bytes().chunks(10_000).map(Bytes::copy_from_slice).collect();
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("text/plain"));
-    let life = Lifetime { state: Arc::clone(state), epoch: 0, age_base_ms: 0, fresh_until_ms: u64::MAX };
+    let life = Lifetime { state: state.clone(), epoch: 0, age_base_ms: 0, fresh_until_ms: u64::MAX };
     Arc::new(
         Prepared::new(StatusCode::OK, &headers, chunks, life, Some("S"), "k".into(), Arc::new(())).unwrap(),
     )

@@ -133,8 +133,8 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
             };
             facts.push(Fact::Lookup(said.1, age, ttl));
             if let Some((entry, decision)) = &found {
-                let given_ms = samovar_policy::lifetime_given_ms(&entry.head.freshness);
-                facts.push(Fact::Lifetime(entry.head.freshness.source, given_ms));
+                let given_ms = samovar_policy::lifetime_given_ms(&entry.freshness());
+                facts.push(Fact::Lifetime(entry.freshness().source, given_ms));
                 facts.extend(hot(&snapshot, &route, entry, decision, now.mono_ms));
             }
             said

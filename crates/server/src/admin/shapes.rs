@@ -50,16 +50,15 @@ pub struct EntryShape {
 /// An entry as people see it.
 pub fn entry(entry: &Entry, now: Now) -> EntryShape {
     // A cookie in the key is as secret as the cookie.
-    let key = samovar_trace::redact_key(&entry.key);
+    let key = samovar_trace::redact_key(entry.key());
     let mut lines = key.split('\n');
     let text = |v: &http::HeaderValue| String::from_utf8_lossy(v.as_bytes()).into_owned();
-    let ttl_ms = samovar_policy::ttl_ms(&entry.head.freshness, now);
+    let ttl_ms = samovar_policy::ttl_ms(&entry.freshness(), now);
     EntryShape {
         url: lines.next().unwrap_or("").to_string(),
         key_values: lines.map(str::to_string).collect(),
         vary: entry
-            .head
-            .vary
+            .vary()
             .iter()
             .map(|(n, v)| (n.to_string(), v.as_ref().map(|v| samovar_trace::redact(n.as_str(), &text(v)))))
             .collect(),
@@ -69,7 +68,7 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
             State::Soft => "soft",
             State::Dead => "dead",
         },
-        status: entry.head.status.as_u16(),
+        status: entry.status().as_u16(),
         body_bytes: match &entry.body {
             Body::Growing(growing) => growing.arrived_bytes(),
             body => body.held_bytes(),
@@ -83,14 +82,16 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
             _ => None,
         },
         weight_bytes: entry.weight_bytes(),
-        age_s: samovar_policy::age_ms(&entry.head.freshness, now) / 1_000,
+        age_s: samovar_policy::age_ms(&entry.freshness(), now) / 1_000,
         ttl_s: (ttl_ms != i64::MAX).then_some(ttl_ms.div_euclid(1_000)),
-        lifetime: entry.head.freshness.source.code(),
-        reason: entry.head.reason.code(),
-        rule: entry.head.rule.split('#').next().unwrap_or("").to_string(),
+        lifetime: entry.freshness().source.code(),
+        reason: entry.reason().code(),
+        rule: entry.rule().split('#').next().unwrap_or("").to_string(),
         hits: entry.hits(),
-        content_type: entry.head.headers.get(http::header::CONTENT_TYPE).map(text),
-        tags: entry.head.tags.iter().filter(|t| !is_internal(t)).map(ToString::to_string).collect(),
+        content_type: entry
+            .field(&http::header::CONTENT_TYPE)
+            .map(|value| String::from_utf8_lossy(value).into_owned()),
+        tags: entry.tags().iter().filter(|t| !is_internal(t)).map(ToString::to_string).collect(),
     }
 }
 

@@ -10,6 +10,7 @@ use samovar_origin::Failure;
 use samovar_reason::Upstream;
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Why a body ended before its end. The engine closes the connection, so that the client can tell.
@@ -42,7 +43,7 @@ pub enum Source {
     /// An extent of a file that nobody has begun to read.
     File {
         /// The open file.
-        file: std::sync::Arc<std::fs::File>,
+        file: Arc<std::fs::File>,
         /// First byte.
         offset: u64,
         /// Length, bytes.
@@ -61,7 +62,7 @@ impl Source {
     }
 
     /// The bytes `start..end` of a stored body.
-    pub fn slice(chunks: &Chunks, start: u64, end: u64) -> Source {
+    pub fn slice(chunks: &Arc<Chunks>, start: u64, end: u64) -> Source {
         Source::Parts(chunks.slice(start, end).into(), end - start)
     }
 

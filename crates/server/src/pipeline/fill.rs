@@ -160,8 +160,8 @@ pub(super) async fn ready(
                 let mut decision = base.map_or(STALE, |(_, d)| d);
                 decision.reason = stale_reason(&decision);
                 let now = clock::now();
-                decision.age_ms = samovar_policy::age_ms(&entry.head.freshness, now);
-                decision.ttl_ms = samovar_policy::ttl_ms(&entry.head.freshness, now);
+                decision.age_ms = samovar_policy::age_ms(&entry.freshness(), now);
+                decision.ttl_ms = samovar_policy::ttl_ms(&entry.freshness(), now);
                 x.note(Fact::Lookup(decision.reason, Some(decision.age_ms as i64), Some(decision.ttl_ms)));
                 serve(x, route, entry, &decision)
             }
@@ -234,7 +234,7 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
     let requested = clock::now();
     let mut question = job.question.clone();
     if let Some((base, _)) = &job.base {
-        for (name, value) in samovar_policy::conditional_fields(&base.head.headers) {
+        for (name, value) in samovar_policy::conditional_fields(&base.headers()) {
             question.headers.insert(name, value);
         }
     }
@@ -274,14 +274,12 @@ pub(super) fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>,
 fn usable_stale(job: &Job, why: Option<Upstream>) -> Option<Arc<Entry>> {
     let (base, decision) = job.base.as_ref()?;
     let unreachable = why.is_some_and(samovar_policy::is_unreachable);
-    let allowed = samovar_policy::may_stand_in(&base.head.freshness, decision, clock::now(), unreachable);
+    let allowed = samovar_policy::may_stand_in(&base.freshness(), decision, clock::now(), unreachable);
     (allowed && base.state() != State::Dead).then(|| Arc::clone(base))
 }
 
 fn confirms(got: &Got, job: &Job) -> bool {
-    job.base
-        .as_ref()
-        .is_some_and(|(base, _)| samovar_policy::confirms(&base.head.headers, &got.answer.headers))
+    job.base.as_ref().is_some_and(|(base, _)| samovar_policy::confirms(&base.headers(), &got.answer.headers))
 }
 
 fn speaks_of_another(got: &Got, job: &Job) -> bool {
@@ -373,7 +371,7 @@ fn same_file(base: &Entry, got: &Got) -> bool {
     got.ours
         && got.answer.status == StatusCode::OK
         && tag.is_some()
-        && tag == base.head.headers.get(header::ETAG)
+        && tag == base.headers().get(header::ETAG)
 }
 
 pub(super) fn on_confirmed(
@@ -387,9 +385,9 @@ pub(super) fn on_confirmed(
 ) {
     let snapshot = Arc::clone(&job.question.snapshot);
     let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
-    let headers = samovar_policy::merge_304(&base.head.headers, &got.answer.headers);
+    let headers = samovar_policy::merge_304(&base.headers(), &got.answer.headers);
     let merged =
-        Answer { status: base.head.status, headers, body: AnswerBody::Empty, timing: got.answer.timing };
+        Answer { status: base.status(), headers, body: AnswerBody::Empty, timing: got.answer.timing };
     let decision = keep::judge(job, &ticket, &merged, &wishes, times, base.body.len_bytes());
     facts.push(Fact::Lookup(Lookup::Revalidated, None, None));
     let Some(freshness) = decision.freshness else {
@@ -408,12 +406,12 @@ pub(super) fn on_confirmed(
     let silent = got.tags.is_empty();
     let mut tags = keep::tags(got, &merged.headers, freshness.source, &snapshot, &job.question.route);
     if silent {
-        let kept = base.head.tags.iter().filter(|tag| !tag.starts_with(keep::GROUP) && !tags.contains(tag));
+        let kept = base.tags().iter().filter(|tag| !tag.starts_with(keep::GROUP) && !tags.contains(tag));
         let kept: Vec<_> = kept.cloned().collect();
         tags.extend(kept);
     }
     let head = EntryHead {
-        status: base.head.status,
+        status: base.status(),
         headers: keep::dated(samovar_policy::stored_fields(&merged.headers, &wishes), times.answered.wall_ms),
         freshness,
         // What it varies by may be said only now; this request is the one that both answers are for.
@@ -440,22 +438,22 @@ fn filled(
     own_fields: Vec<(HeaderName, HeaderValue)>,
 ) -> Reply {
     Reply {
-        status: entry.head.status,
-        headers: entry.head.headers.clone(),
+        status: entry.status(),
+        headers: entry.headers(),
         body: ReplyBody::Source(source),
         tier: Tier::Origin,
         word: "miss",
         reason: why.code(),
         // What the origin itself had it from (RFC 9111 §5.1).
-        age_ms: Some(entry.head.freshness.initial_age_ms).filter(|ms| *ms >= 1_000),
+        age_ms: Some(entry.freshness().initial_age_ms).filter(|ms| *ms >= 1_000),
         status_field: CacheStatus {
             fwd: samovar_policy::fwd_of(why),
             stored: store != Store::PurgedInFlight,
-            ttl_s: ttl_s(samovar_policy::ttl_ms(&entry.head.freshness, clock::now())),
+            ttl_s: ttl_s(samovar_policy::ttl_ms(&entry.freshness(), clock::now())),
             detail: Some(store.code()),
             ..CacheStatus::default()
         },
-        selectable: entry.head.status == StatusCode::OK,
+        selectable: entry.status() == StatusCode::OK,
         own_fields,
     }
 }
@@ -463,15 +461,15 @@ fn filled(
 /// An answer out of an entry that the origin has just confirmed.
 fn confirmed(entry: &Arc<Entry>, now_ms: u64, why: Lookup) -> Reply {
     let now = samovar_policy::Now { mono_ms: now_ms, wall_ms: 0 };
-    let ttl_ms = samovar_policy::ttl_ms(&entry.head.freshness, now);
+    let ttl_ms = samovar_policy::ttl_ms(&entry.freshness(), now);
     Reply {
-        status: entry.head.status,
-        headers: entry.head.headers.clone(),
+        status: entry.status(),
+        headers: entry.headers(),
         body: ReplyBody::Entry(Arc::clone(entry)),
         tier: Tier::Memory,
         word: "revalidated",
         reason: Lookup::Revalidated.code(),
-        age_ms: Some(samovar_policy::age_ms(&entry.head.freshness, now)),
+        age_ms: Some(samovar_policy::age_ms(&entry.freshness(), now)),
         status_field: CacheStatus {
             // It was asked for because it was stale, or because the request wanted that (RFC 9211 §2.2).
             fwd: samovar_policy::fwd_of(why).filter(|word| *word == "request").or(Some("stale")),
@@ -481,7 +479,7 @@ fn confirmed(entry: &Arc<Entry>, now_ms: u64, why: Lookup) -> Reply {
             detail: Some(Lookup::Revalidated.code()),
             ..CacheStatus::default()
         },
-        selectable: entry.head.status == StatusCode::OK,
+        selectable: entry.status() == StatusCode::OK,
         own_fields: Vec::new(),
     }
 }

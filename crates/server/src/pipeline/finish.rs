@@ -1,11 +1,11 @@
 //! Done: the record is closed, counted, kept and logged.
 
 use super::exchange::{Exchange, Route};
+use super::promote::Copy;
 use crate::clock;
 use crate::config::LogFormat;
 use crate::state::Core;
 use http::{HeaderMap, Method, StatusCode, header};
-use samovar_cache::HotCopy;
 use samovar_hot::{HotHit, Share};
 use samovar_reason::{Explain, Lookup, Upstream};
 use samovar_trace::{Fact, Fields, Record, Tier};
@@ -213,8 +213,8 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
     if !logged && counters.hot.get() % HOT_SAMPLE != 1 {
         return;
     }
-    if let Some(copy) = hit.prepared.info().downcast_ref::<HotCopy>() {
-        copy.entry().add_hits(if logged { 1 } else { HOT_SAMPLE });
+    if let Some(copy) = hit.prepared.info().downcast_ref::<Copy>() {
+        copy.0.entry().add_hits(if logged { 1 } else { HOT_SAMPLE });
     }
     let key = hit.prepared.key();
     let text = |value: Option<&[u8]>| value.map(|v| String::from_utf8_lossy(v).into_owned());

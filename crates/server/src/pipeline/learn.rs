@@ -89,10 +89,10 @@ pub(super) fn by_head(
     times: Times,
 ) -> Option<Store> {
     let Compared { ticket, base, decision } = compared;
-    if got.answer.status != StatusCode::OK || base.head.status != StatusCode::OK {
+    if got.answer.status != StatusCode::OK || base.status() != StatusCode::OK {
         return None;
     }
-    match samovar_policy::head_says(&base.head.headers, &got.answer.headers, base.body.len_bytes()) {
+    match samovar_policy::head_says(&base.headers(), &got.answer.headers, base.body.len_bytes()) {
         HeadSays::Same => {
             let job = fill::job(x, route, Some((Arc::clone(&base), decision)));
             let (tell, mut told) = oneshot::channel();

@@ -112,7 +112,7 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
 fn for_range(ticket: Ticket, reason: Lookup, base: Option<(Arc<Entry>, ReuseDecision)>) -> Next {
     match base {
         Some((entry, decision))
-            if decision.verdict != Verdict::Complete && entry.head.freshness.has_validator =>
+            if decision.verdict != Verdict::Complete && entry.freshness().has_validator =>
         {
             Next::Fetch(ticket, reason, Some((entry, decision)))
         }
@@ -176,11 +176,11 @@ fn judge(
     wishes: &Wishes,
     now: samovar_policy::Now,
 ) -> ReuseDecision {
-    let mut decision = samovar_policy::reuse(&entry.head.freshness, facts, wishes, now);
+    let mut decision = samovar_policy::reuse(&entry.freshness(), facts, wishes, now);
     if entry.body.is_part() {
         decision = part::judge(entry, facts, decision);
     }
-    let same_rule = snapshot.mark(route.site, route.rule).is_some_and(|mark| *mark == entry.head.rule);
+    let same_rule = snapshot.mark(route.site, route.rule).is_some_and(|mark| mark == entry.rule());
     if !same_rule && decision.verdict != Verdict::Pass {
         decision.verdict = match entry.body.is_part() {
             true => Verdict::Refetch,
@@ -253,7 +253,7 @@ fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result
             let wishes = wishes_for(&snapshot, &route, false);
             let facts = x.facts_for(&route);
             let (fits, decision) = with_ask(&snapshot, &route, &facts, &wishes, x.at, false, |ask| {
-                ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
+                ((ask.matches)(entry.vary()), (ask.judge)(&entry))
             });
             if !fits {
                 return Err(Box::new((x, route, false)));
@@ -279,10 +279,10 @@ fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result
             // What stands in for a failed origin must be young enough when it failed, not when this request came.
             let at = if failed { crate::clock::now() } else { x.at };
             let (fits, mut decision) = with_ask(&snapshot, &route, &facts, &wishes, at, false, |ask| {
-                ((ask.matches)(&entry.head.vary), (ask.judge)(&entry))
+                ((ask.matches)(entry.vary()), (ask.judge)(&entry))
             });
             let stale_allowed =
-                failed && samovar_policy::may_stand_in(&entry.head.freshness, &decision, at, true);
+                failed && samovar_policy::may_stand_in(&entry.freshness(), &decision, at, true);
             if !fits
                 || !(matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh) || stale_allowed)
             {
@@ -309,11 +309,11 @@ fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result
 /// Whether a range that is wanted of a growing body is near enough to wait for.
 fn soon_enough(x: &Exchange, entry: &Entry) -> bool {
     let Stored::Growing(growing) = &entry.body else { return true };
-    if !x.headers.contains_key(header::RANGE) || entry.head.status != StatusCode::OK {
+    if !x.headers.contains_key(header::RANGE) || entry.status() != StatusCode::OK {
         return true;
     }
     let Some(total) = growing.len_bytes() else { return false };
-    match samovar_policy::wanted(&x.headers, &entry.head.headers, total) {
+    match samovar_policy::wanted(&x.headers, &entry.headers(), total) {
         Wanted::Range(start, _) => start <= growing.arrived_bytes() + part::AHEAD_MAX_BYTES,
         Wanted::Whole | Wanted::Other => true,
     }
@@ -328,8 +328,8 @@ pub(super) fn growing_source(entry: &Arc<Entry>) -> Option<super::body::Source> 
 
 fn joined_reply(entry: &Arc<Entry>, decision: &ReuseDecision, source: super::body::Source) -> Reply {
     Reply {
-        status: entry.head.status,
-        headers: entry.head.headers.clone(),
+        status: entry.status(),
+        headers: entry.headers(),
         body: ReplyBody::Source(source),
         tier: Tier::Origin,
         word: "joined",
@@ -342,7 +342,7 @@ fn joined_reply(entry: &Arc<Entry>, decision: &ReuseDecision, source: super::bod
             detail: Some(Lookup::Joined.code()),
             ..CacheStatus::default()
         },
-        selectable: entry.head.status == StatusCode::OK,
+        selectable: entry.status() == StatusCode::OK,
         own_fields: Vec::new(),
     }
 }
@@ -378,8 +378,8 @@ pub(super) fn serve(
     }
     promote::consider(&mut x, &route, &entry, decision);
     let reply = Reply {
-        status: entry.head.status,
-        headers: entry.head.headers.clone(),
+        status: entry.status(),
+        headers: entry.headers(),
         tier: Tier::Memory,
         word,
         reason: reason.code(),
@@ -393,7 +393,7 @@ pub(super) fn serve(
             detail: Some(reason.code()),
             ..CacheStatus::default()
         },
-        selectable: entry.head.status == StatusCode::OK,
+        selectable: entry.status() == StatusCode::OK,
         own_fields: Vec::new(),
         body: ReplyBody::Entry(entry),
     };

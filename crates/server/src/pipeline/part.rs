@@ -75,9 +75,10 @@ pub(super) fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecisi
             Wanted::Other => missing(Verdict::Pass),
             _ => missing(Verdict::Complete),
         },
-        Body::Verbatim { range, .. } => {
+        Body::Verbatim(verbatim) => {
             let asked = facts.headers.get(header::RANGE).map(HeaderValue::as_bytes);
-            let same = asked == Some(range.as_bytes()) && !facts.headers.contains_key(header::IF_RANGE);
+            let same =
+                asked == Some(verbatim.range.as_bytes()) && !facts.headers.contains_key(header::IF_RANGE);
             if same { by_age } else { missing(Verdict::Refetch) }
         }
         _ => by_age,
@@ -85,12 +86,12 @@ pub(super) fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecisi
 }
 
 fn wanted(entry: &Entry, parts: &Parts, request: &HeaderMap) -> Wanted {
-    samovar_policy::wanted(request, &entry.head.headers, parts.total_bytes())
+    samovar_policy::wanted(request, &entry.headers(), parts.total_bytes())
 }
 
 /// The answer out of a stored part that [`judge`] found to hold what is wanted.
 pub(super) fn reply(entry: &Arc<Entry>, request: &HeaderMap, decision: &ReuseDecision) -> Option<Reply> {
-    let mut headers = entry.head.headers.clone();
+    let mut headers = entry.headers();
     let mut status = StatusCode::PARTIAL_CONTENT;
     let pieces: Vec<Bytes> = match &entry.body {
         Body::Parts(parts) => match wanted(entry, parts, request) {
@@ -104,7 +105,7 @@ pub(super) fn reply(entry: &Arc<Entry>, request: &HeaderMap, decision: &ReuseDec
             }
             Wanted::Other => return None,
         },
-        Body::Verbatim { chunks, .. } => chunks.parts().to_vec(),
+        Body::Verbatim(verbatim) => verbatim.chunks.parts(),
         _ => return None,
     };
     let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
@@ -217,7 +218,7 @@ fn of_the_same(entry: &Entry, new: &HeaderMap, kind: PartUse) -> Option<Arc<Part
     match (&entry.body, kind) {
         (Body::Parts(parts), PartUse::Cut(part)) => {
             let same = parts.total_bytes() == part.total
-                && samovar_policy::same_representation(&entry.head.headers, new);
+                && samovar_policy::same_representation(&entry.headers(), new);
             same.then(|| Arc::clone(parts))
         }
         _ => None,
@@ -237,7 +238,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
         && let Some(range) = samovar_policy::range_field((part.start, part.end), part.total)
     {
         question.headers.insert(header::RANGE, range);
-        if let Some(validator) = samovar_policy::if_range(&entry.head.headers) {
+        if let Some(validator) = samovar_policy::if_range(&entry.headers()) {
             question.headers.insert(header::IF_RANGE, validator);
         }
     }
@@ -248,7 +249,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
         && let Some(held) = fits(&entry, got, part)
     {
         let times = Times { requested, answered: clock::now() };
-        let headers = samovar_policy::combined_fields(&entry.head.headers, &got.answer.headers);
+        let headers = samovar_policy::combined_fields(&entry.headers(), &got.answer.headers);
         let whole =
             Answer { status: StatusCode::OK, headers, body: AnswerBody::Empty, timing: got.answer.timing };
         let (facts, decision) = keep::decide(&job, &ticket, &whole, times, Some(part.total), got.ours);
@@ -306,7 +307,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
 
 /// What is put together carries the tags of all its parts, so that a purge of one of them finds it.
 fn with_tags_of(head: &mut EntryHead, held: &Entry) {
-    let more = held.head.tags.iter().filter(|tag| !head.tags.contains(tag)).cloned();
+    let more = held.tags().iter().filter(|tag| !head.tags.contains(tag)).cloned();
     let more: Vec<_> = more.collect();
     head.tags.extend(more);
 }

@@ -9,16 +9,27 @@ use super::route::{is_of_files_alone, route_as};
 use crate::state::Snapshot;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, Version, header};
-use samovar_cache::{Body, Entry};
-use samovar_hot::{CookieWish, Grant, Lifetime, Prepared, VaryValue};
+use samovar_cache::{Body, Entry, HotCopy};
+use samovar_hot::{CookieWish, Grant, Lifetime, Prepared, StateCell, VaryValue};
 use samovar_policy::{ReuseDecision, Verdict};
 use samovar_reason::Hot;
 use samovar_rules::Rule;
 use samovar_trace::Fact;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 
 /// What a hot copy costs beside its head: its struct and its slot in the core's map.
 const HOT_OVERHEAD_BYTES: u64 = 512;
+
+/// What a prepared answer holds on to: its entry, whose state it looks at.
+#[derive(Debug)]
+pub(super) struct Copy(pub(super) HotCopy);
+
+impl StateCell for Copy {
+    fn cell(&self) -> &AtomicU8 {
+        self.0.entry().state_cell()
+    }
+}
 
 /// Counts the request and, if it is time, makes its answer hot on this core. What came of it is noted.
 pub(super) fn consider(x: &mut Exchange, route: &Route, entry: &Arc<Entry>, decision: &ReuseDecision) {
@@ -54,14 +65,14 @@ pub fn barred(rule: &Rule, entry: &Entry, decision: &ReuseDecision) -> Option<Ho
     if decision.verdict != Verdict::Serve {
         return Some(Hot::Expired);
     }
-    if entry.head.status != http::StatusCode::OK {
+    if entry.status() != http::StatusCode::OK {
         return Some(Hot::StatusNotHot);
     }
     match &entry.body {
         Body::Chunks(chunks) if chunks.len_bytes() <= rule.hot.max_bytes => None,
         Body::Growing(_) => Some(Hot::Incomplete),
-        Body::Parts(_) | Body::Verbatim { .. } => Some(Hot::Incomplete),
-        Body::Chunks(_) | Body::Extent { .. } => Some(Hot::TooLarge),
+        Body::Parts(_) | Body::Verbatim(_) => Some(Hot::Incomplete),
+        Body::Chunks(_) | Body::Extent(_) => Some(Hot::TooLarge),
     }
 }
 
@@ -88,16 +99,20 @@ fn grant(
     let host = x.headers.get(header::HOST).ok_or(Hot::TargetForm)?;
     let site = route.site_in(snapshot).ok_or(Hot::NotStored)?;
     let vary = VaryValue::of(names(x, snapshot, rule, entry).iter(), &x.headers).ok_or(Hot::TooManyFields)?;
-    let mut headers: HeaderMap = entry.head.headers.clone();
+    let mut headers: HeaderMap = entry.headers();
     samovar_policy::strip_surrogate_control(&mut headers);
     add_vary(&mut headers, rule.vary_headers.iter().map(|v| &v.name));
     if let Some(value) = &rule.wishes.client_cache_control {
         headers.insert(header::CACHE_CONTROL, value.clone());
         headers.remove(header::EXPIRES);
     }
+    let head_bytes = headers.iter().map(|(n, v)| (n.as_str().len() + v.len() + 4) as u64).sum::<u64>()
+        + (target.len() + entry.key().len()) as u64;
+    let charge = x.core.shared.cache.budget().charge(head_bytes + HOT_OVERHEAD_BYTES);
+    let copy = Arc::new(Copy(entry.hot_copy(charge)));
     let now_ms = x.at.mono_ms;
     let life = Lifetime {
-        state: entry.state_cell(),
+        state: Arc::clone(&copy) as Arc<dyn StateCell>,
         epoch: snapshot.epoch,
         age_base_ms: decision.age_ms as i64 - now_ms as i64,
         fresh_until_ms: if decision.ttl_ms == i64::MAX {
@@ -107,18 +122,8 @@ fn grant(
         },
     };
     let name = site.cache_status.then_some("Samovar");
-    let head_bytes = headers.iter().map(|(n, v)| (n.as_str().len() + v.len() + 4) as u64).sum::<u64>()
-        + target.len() as u64;
-    let info = Arc::new(entry.hot_copy(x.core.shared.cache.budget().charge(head_bytes + HOT_OVERHEAD_BYTES)));
-    let prepared = Prepared::new(
-        entry.head.status,
-        &headers,
-        chunks.parts().to_vec(),
-        life,
-        name,
-        Arc::clone(&entry.key),
-        info,
-    )?;
+    let prepared =
+        Prepared::new(entry.status(), &headers, chunks.parts(), life, name, entry.key().into(), copy)?;
     let grant = Grant {
         listener: x.conn.listener,
         host: Bytes::copy_from_slice(host.as_bytes()),
@@ -164,7 +169,7 @@ fn refuse_by_fields(x: &Exchange) -> Result<(), Hot> {
 /// trusted proxy the one that says how it was asked.
 fn names(x: &Exchange, snapshot: &Snapshot, rule: &Rule, entry: &Entry) -> Vec<HeaderName> {
     let mut names: Vec<HeaderName> = rule.vary_headers.iter().map(|v| v.name.clone()).collect();
-    names.extend(entry.head.vary.iter().map(|(name, _)| name.clone()));
+    names.extend(entry.vary().iter().map(|(name, _)| name.clone()));
     if !rule.vary_cookies.is_empty() {
         names.push(header::COOKIE);
     }

@@ -131,7 +131,7 @@ fn shape(
             {
                 // An origin's answer to HEAD tells a length although no body comes (RFC 9110 §9.3.2).
                 if x.method != Method::HEAD || !matches!(body, ReplyBody::Source(Source::Empty)) {
-                    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+                    set_length(headers, bytes);
                 }
             }
             whole(body)
@@ -187,6 +187,16 @@ fn shape(
     }
 }
 
+/// Says how long the body is. Most answers say it already.
+fn set_length(headers: &mut HeaderMap, bytes: u64) {
+    let mut text = itoa::Buffer::new();
+    let text = text.format(bytes).as_bytes();
+    let mut said = headers.get_all(header::CONTENT_LENGTH).iter();
+    if said.next().is_none_or(|value| value.as_bytes() != text) || said.next().is_some() {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+    }
+}
+
 fn set(headers: &mut HeaderMap, name: HeaderName, value: String) {
     if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert(name, value);
@@ -205,10 +215,8 @@ fn whole_entry(entry: &Arc<Entry>) -> Source {
         Stored::Chunks(chunks) => Source::slice(chunks, 0, chunks.len_bytes()),
         Stored::Growing(growing) => growing.read().map_or(Source::Empty, Source::Growing),
         // Answered by `part`, never as a whole.
-        Stored::Parts(_) | Stored::Verbatim { .. } => Source::Empty,
-        Stored::Extent { file, offset, len } => {
-            Source::Stream(samovar_origin::file_stream(Arc::clone(file), *offset, *len), Some(*len))
-        }
+        Stored::Parts(_) | Stored::Verbatim(_) => Source::Empty,
+        Stored::Extent(of) => extent(Arc::clone(&of.file), of.offset, of.len),
     }
 }
 
@@ -225,10 +233,8 @@ fn slice(body: &ReplyBody, start: u64, end: u64) -> Option<Source> {
     match body {
         ReplyBody::Entry(entry) => match &entry.body {
             Stored::Chunks(chunks) => Some(Source::slice(chunks, start, end)),
-            Stored::Extent { file, offset, .. } => {
-                Some(extent(Arc::clone(file), offset + start, end - start))
-            }
-            Stored::Growing(_) | Stored::Parts(_) | Stored::Verbatim { .. } => None,
+            Stored::Extent(of) => Some(extent(Arc::clone(&of.file), of.offset + start, end - start)),
+            Stored::Growing(_) | Stored::Parts(_) | Stored::Verbatim(_) => None,
         },
         ReplyBody::Source(Source::File { file, offset, .. }) => {
             Some(extent(Arc::clone(file), offset + start, end - start))
