@@ -25,6 +25,7 @@ mod t46_what_happens_to_a_fill;
 mod t50_origin;
 mod t60_admin;
 mod t61_explained;
+mod t62_limits;
 mod t70_hot;
 mod t71_tls;
 mod t72_slow_clients;

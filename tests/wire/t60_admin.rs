@@ -124,6 +124,10 @@ fn no_server_is_told_apart_and_other_sites_cannot_ask() {
     assert!(document["paths"]["/v1/purge"].is_object());
     let metrics = Client::connect(&admin).get("/metrics", &[("Host", &admin)]).text();
     assert!(metrics.contains("samovar_requests_total{cache=\"hot\"} 0") && metrics.ends_with("# EOF\n"));
+    assert!(
+        metrics.contains("samovar_memory_bytes{part=\"answers\"} ")
+            && metrics.contains("samovar_connections_limit 10000")
+    );
     // Open to other machines, it wants a token.
     let open = run(&["serve", folder.0.to_str().unwrap(), "--listen", "127.0.0.1:0", "--admin", "0.0.0.0:0"]);
     assert_eq!(open.status.code(), Some(1));

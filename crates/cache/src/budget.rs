@@ -11,12 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Budget {
     limit_bytes: AtomicU64,
     used_bytes: AtomicU64,
+    /// Of these, for hot copies.
+    hot_bytes: AtomicU64,
 }
 
 impl Budget {
     /// A budget of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Arc<Budget> {
-        Arc::new(Budget { limit_bytes: AtomicU64::new(limit_bytes), used_bytes: AtomicU64::new(0) })
+        Arc::new(Budget {
+            limit_bytes: AtomicU64::new(limit_bytes),
+            used_bytes: AtomicU64::new(0),
+            hot_bytes: AtomicU64::new(0),
+        })
     }
 
     /// The limit, bytes.
@@ -32,6 +38,19 @@ impl Budget {
     /// Charged now, bytes.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Charged now for hot copies, bytes.
+    pub fn hot_bytes(&self) -> u64 {
+        self.hot_bytes.load(Ordering::Relaxed)
+    }
+
+    /// A hot copy comes, or goes.
+    pub(crate) fn hot(&self, bytes: u64, comes: bool) {
+        match comes {
+            true => self.hot_bytes.fetch_add(bytes, Ordering::Relaxed),
+            false => self.hot_bytes.fetch_sub(bytes, Ordering::Relaxed),
+        };
     }
 
     /// How much is charged beyond the limit, bytes.

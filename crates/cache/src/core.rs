@@ -119,6 +119,8 @@ pub struct Stats {
     pub used_bytes: u64,
     /// Of these, for the names of tags, which are nobody's own.
     pub tags_bytes: u64,
+    /// Of these, for the heads of hot copies.
+    pub hot_bytes: u64,
     /// The budget.
     pub limit_bytes: u64,
     /// Entries that left for room.
@@ -540,6 +542,7 @@ impl Cache {
     pub fn stats(&self) -> Stats {
         let mut stats = Stats {
             used_bytes: self.budget.used_bytes(),
+            hot_bytes: self.budget.hot_bytes(),
             tags_bytes: lock(&self.known).index.tags_bytes(),
             limit_bytes: self.budget.limit_bytes(),
             evictions: self.evictions.load(Ordering::Relaxed),

@@ -329,7 +329,8 @@ impl Entry {
     /// A handle for a prepared copy: it keeps the body charged, pays for the copy's own head, and is counted.
     pub fn hot_copy(self: &Arc<Self>, charge: Charge) -> HotCopy {
         self.hot_copies.fetch_add(1, Ordering::Relaxed);
-        HotCopy { entry: Arc::clone(self), _charge: charge }
+        self.budget.hot(charge.bytes(), true);
+        HotCopy { entry: Arc::clone(self), charge }
     }
 
     /// What it costs, bytes.
@@ -348,7 +349,7 @@ impl Drop for Entry {
 #[derive(Debug)]
 pub struct HotCopy {
     entry: Arc<Entry>,
-    _charge: Charge,
+    charge: Charge,
 }
 
 impl HotCopy {
@@ -361,6 +362,7 @@ impl HotCopy {
 impl Drop for HotCopy {
     fn drop(&mut self) {
         self.entry.hot_copies.fetch_sub(1, Ordering::Relaxed);
+        self.entry.budget.hot(self.charge.bytes(), false);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::guard::Guard;
 use super::shapes::{
-    Changed, EntryShape, ExplainAsk, ListAsk, PurgeAsk, PurgeReceipt, Refusal, RuleAdd, RuleMove, RuleSet,
-    RuleShape, ShowAsk, SiteAsk, TraceAsk, entry,
+    Changed, EntryShape, ExplainAsk, LimitShape, ListAsk, PurgeAsk, PurgeReceipt, Refusal, RuleAdd, RuleMove,
+    RuleSet, RuleShape, ShowAsk, SiteAsk, TraceAsk, entry,
 };
-use super::{explain, metrics};
+use super::{explain, limits, metrics};
 use crate::clock;
 use crate::config::{self, Position};
 use crate::state::Shared;
@@ -48,6 +48,7 @@ const LIST_MAX: usize = 100_000;
 pub fn router(shared: App, guard: Guard) -> Router {
     let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(status))
+        .routes(routes!(limit_list))
         .routes(routes!(cache_list))
         .routes(routes!(cache_show))
         .routes(routes!(purge))
@@ -93,6 +94,12 @@ async fn as_refusal(response: Response) -> Response {
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, description = "Figures", body = serde_json::Value)))]
 async fn status(State(app): State<App>) -> Json<serde_json::Value> {
     Json(metrics::status(&app))
+}
+
+/// Every limit in force, who says so, and how much of it is used.
+#[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = Vec<LimitShape>)))]
+async fn limit_list(State(app): State<App>) -> Json<Vec<LimitShape>> {
+    Json(limits::limits(&app))
 }
 
 /// The entries of the memory and hot tiers.

@@ -58,12 +58,18 @@ pub fn text(app: &Shared) -> String {
     head("samovar_body_bytes", "counter", "Body bytes sent.", &one(bytes));
     head("samovar_responses_cut", "counter", "Answers that broke off.", &one(sum(app, |c| &c.cut)));
     head("samovar_connections_accepted", "counter", "Connections accepted.", &one(sum(app, |c| &c.accepted)));
-    let open = sum(app, |c| &c.accepted).saturating_sub(sum(app, |c| &c.closed));
-    head("samovar_connections", "gauge", "Connections open.", &one(open));
+    head("samovar_connections", "gauge", "Connections open.", &one(super::limits::connections(app)));
+    let most = app.snapshot().settings.limits.connections_max as u64;
+    head("samovar_connections_limit", "gauge", "Connections there may be.", &one(most));
     let stats = app.cache.stats();
     head("samovar_cache_entries", "gauge", "Answers stored in memory.", &one(stats.entries));
     head("samovar_cache_used_bytes", "gauge", "Bytes charged to the memory budget.", &one(stats.used_bytes));
     head("samovar_cache_limit_bytes", "gauge", "The memory budget.", &one(stats.limit_bytes));
+    let parts: Vec<_> = super::limits::memory_parts(app)
+        .iter()
+        .map(|(part, bytes)| (format!("{{part=\"{part}\"}}"), *bytes as f64))
+        .collect();
+    head("samovar_memory_bytes", "gauge", "Memory held, by part.", &parts);
     head("samovar_cache_evictions", "counter", "Answers that left for room.", &one(stats.evictions));
     head("samovar_cache_stored", "counter", "Answers stored.", &one(stats.stored));
     head("samovar_cache_purges", "counter", "Purges.", &one(stats.purges));

@@ -6,6 +6,7 @@
 mod api;
 mod explain;
 mod guard;
+mod limits;
 mod metrics;
 mod shapes;
 

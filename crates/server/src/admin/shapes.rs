@@ -246,6 +246,21 @@ pub struct Changed {
     pub rules: Vec<RuleShape>,
 }
 
+/// One limit.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LimitShape {
+    /// Its key in the configuration.
+    pub name: String,
+    /// What it is, for people.
+    pub value: String,
+    /// The same as a number, of bytes or of things; none for a time, and where there is no bound.
+    pub number: Option<u64>,
+    /// How much of it is used, where that is counted.
+    pub used: Option<u64>,
+    /// Who says so: `default`, a file and line, `command line`, or what it is derived from.
+    pub from: String,
+}
+
 /// A refusal.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Refusal {

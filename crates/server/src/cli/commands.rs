@@ -243,6 +243,22 @@ pub fn purge(server: &Server, what: &Value) -> Outcome {
     ))
 }
 
+/// `samovar limits`.
+pub fn limits(server: &Server) -> Outcome {
+    let value = ask(server, Method::GET, "/v1/limits", None)?;
+    if server.json {
+        return show::json(&value);
+    }
+    let row = |limit: &Value| {
+        let used = limit.get("used").and_then(Value::as_u64);
+        let sized = ["memory.", "log.traces_max"].iter().any(|name| word(limit, "name").starts_with(name));
+        let used = used.map_or_else(|| "-".to_owned(), |n| if sized { bytes(n) } else { n.to_string() });
+        vec![word(limit, "name"), word(limit, "value"), used, safe(&word(limit, "from"))]
+    };
+    let rows: Vec<_> = value.as_array().into_iter().flatten().map(row).collect();
+    show::out(&table(&["LIMIT", "VALUE", "USED", "FROM"], &rows))
+}
+
 /// `samovar cache stats`.
 pub fn stats(server: &Server) -> Outcome {
     let value = ask(server, Method::GET, "/v1/status", None)?;

@@ -87,6 +87,11 @@ enum Command {
         #[command(subcommand)]
         command: RuleCommand,
     },
+    /// Every limit in force: its value, who says so, and how much of it is used.
+    Limits {
+        #[command(flatten)]
+        server: Server,
+    },
     /// Requests, hits and memory of the running server.
     Status {
         #[command(flatten)]
@@ -311,6 +316,7 @@ pub fn main() -> ExitCode {
             RuleCommand::Remove { id, site, server } => commands::rule_remove(&server, &site, &id),
             RuleCommand::Move { id, to, site, server } => commands::rule_move(&server, &site, &id, to),
         },
+        Command::Limits { server } => commands::limits(&server),
         Command::Status { server } => commands::status(&server),
     };
     match result {

@@ -21,6 +21,7 @@ mod settings;
 mod suggest;
 mod tree;
 mod units;
+mod whence;
 
 pub use diag::{Code, Diagnostic, Severity};
 pub use docs::{init_text, reference, schema};
@@ -39,6 +40,7 @@ pub use settings::{
     ServerSettings, Settings, TargetSettings, Watched,
 };
 pub use units::{show_duration, show_size, size_bytes};
+pub use whence::line_of;
 
 use lower::{Around, Lowered, Named};
 use std::path::{Path, PathBuf};

@@ -68,7 +68,7 @@ fn show_address(address: &samovar_origin::Address) -> String {
 }
 
 /// Bytes to three figures: what a person wants to know of a budget.
-fn about(bytes: u64) -> String {
+pub fn about(bytes: u64) -> String {
     const UNITS: [(&str, f64); 3] = [("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0), ("KiB", 1_024.0)];
     let bytes = bytes as f64;
     match UNITS.iter().find(|(_, unit)| bytes >= *unit) {

@@ -13,7 +13,7 @@ mod tls;
 mod worker;
 
 pub use accept::{Listener, bind, raise_file_limit};
-pub use banner::banner;
+pub use banner::{about, banner};
 pub use inside::Inside;
 pub use signals::{Signals, Wish};
 pub use tls::acceptor;

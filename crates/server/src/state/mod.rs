@@ -110,6 +110,21 @@ impl Shared {
         lock(&self.source).text.clone()
     }
 
+    /// The name of the configuration's file, if there is one.
+    pub fn file(&self) -> Option<String> {
+        lock(&self.source).path.as_ref().map(|path| path.display().to_string())
+    }
+
+    /// About how many bytes the records take.
+    pub fn traces_bytes(&self) -> u64 {
+        self.rings.iter().map(|ring| lock(ring).bytes() as u64).sum()
+    }
+
+    /// Records held.
+    pub fn traces(&self) -> u64 {
+        self.rings.iter().map(|ring| lock(ring).len() as u64).sum()
+    }
+
     /// A new request's id.
     pub fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed)

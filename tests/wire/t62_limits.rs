@@ -1,0 +1,69 @@
+//! `samovar limits`: every limit, who says so, and how much of it is used.
+
+use samovar_tests::origin::Origin;
+use samovar_tests::server::Server;
+use serde_json::Value;
+
+fn limit(all: &Value, name: &str) -> Value {
+    all.as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["name"] == name)
+        .unwrap_or_else(|| panic!("{name}: {all}"))
+        .clone()
+}
+
+#[test]
+fn each_limit_says_who_set_it() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=60")]);
+    let text = format!(
+        "config = 1\n[limits]\nconnections_max = 77\n[memory]\nentry_max = \"1 MiB\"\n\
+         [[site]]\nname = \"one\"\ndefault = true\norigin = \"{}\"\n",
+        origin.url
+    );
+    let (server, file) = Server::configured(&text, &["--memory", "64 MiB"]);
+    let mut client = server.connect();
+    client.get("/a", &[]);
+    let all = server.json(&["limits"]);
+    let connections = limit(&all, "limits.connections_max");
+    assert_eq!(connections["number"].as_u64(), Some(77));
+    assert!(connections["used"].as_u64() >= Some(1), "{connections}");
+    assert_eq!(connections["from"], format!("{}:3", file.display()));
+    assert_eq!(limit(&all, "limits.connections_per_address")["value"], "unlimited");
+    assert_eq!(limit(&all, "limits.fields_max")["from"], "default");
+    let memory = limit(&all, "memory.size");
+    assert_eq!((memory["number"].as_u64(), memory["from"].as_str()), (Some(64 << 20), Some("command line")));
+    assert!(memory["used"].as_u64() > Some(100), "{memory}");
+    assert_eq!(limit(&all, "memory.entry_max")["from"], format!("{}:5", file.display()));
+    assert!(limit(&all, "log.traces_max_bytes")["used"].as_u64() > Some(0));
+    let upstream: Vec<&Value> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["name"].as_str().unwrap().starts_with("upstream."))
+        .collect();
+    // Whatever the configuration can limit is listed: the schema knows the keys.
+    let schema = samovar_tests::server::run(&["schema"]);
+    let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
+    for key in schema["properties"]["limits"]["properties"].as_object().unwrap().keys() {
+        limit(&all, &format!("limits.{key}"));
+    }
+    assert_eq!(upstream.len(), 8, "{all}");
+    assert_eq!((upstream[0]["number"].as_u64(), upstream[0]["used"].as_u64()), (Some(256), Some(1)));
+    let metrics = server.json(&["status"]);
+    assert!(metrics["cache"]["limit_bytes"].as_u64() == Some(64 << 20));
+    let table = server.tell(&["limits"]);
+    assert!(
+        table.starts_with("LIMIT ") && table.contains("unlimited") && table.contains("command line"),
+        "{table}"
+    );
+}
+
+#[test]
+fn what_is_not_said_is_derived() {
+    let server = Server::before("http://127.0.0.1:1", &[]);
+    let all = server.json(&["limits"]);
+    let from = limit(&all, "memory.size")["from"].as_str().unwrap().to_owned();
+    assert!(from.starts_with("25 % of the "), "{from}");
+    assert_eq!(limit(&all, "memory.entry_max")["from"], "an eighth of memory.size");
+}
