@@ -33,11 +33,10 @@ fn turn() -> MutexGuard<'static, ()> {
 const ADDRESSES: usize = 8;
 
 fn before(origin: &Origin, limits: &str, workers: &str) -> Server {
-    // A body goes to the origin as it comes, so each that comes slowly holds one of the connections there, of which there
-    // are 256 if nothing else is written.
+    // A body goes to the origin as it comes. Those that come slowly hold half of the 256 connections there; the others wait.
     let text = format!(
         "config = 1\n[limits]\n{limits}\n[[upstream]]\nname = \"o\"\nmembers = [{{ url = \"{}\" }}]\n\
-         max_connections = 1000\n[[site]]\nname = \"a\"\ndefault = true\nupstream = \"o\"\n",
+         queue_timeout = \"60s\"\n[[site]]\nname = \"a\"\ndefault = true\nupstream = \"o\"\n",
         origin.url
     );
     let folder = samovar_tests::server::Folder::new();

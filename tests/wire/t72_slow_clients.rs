@@ -159,3 +159,37 @@ fn one_address_has_its_share_of_the_connections() {
         assert_eq!(client.get("/", &[]).status, 200);
     }
 }
+
+/// A body goes to the origin as it comes, and holds a connection there. However many come slowly, half of the connections
+/// stay for others.
+#[test]
+fn bodies_that_are_still_coming_hold_half_of_the_connections() {
+    let origin = Origin::counting(&[("Cache-Control", "no-store")]);
+    let text = format!(
+        "config = 1\n[[upstream]]\nname = \"o\"\nmax_connections = 2\nqueue_timeout = \"60s\"\n\
+         members = [{{ url = \"{}\" }}]\n[[site]]\nname = \"a\"\ndefault = true\nupstream = \"o\"\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    let mut uploads: Vec<_> = (0..4)
+        .map(|n| {
+            let mut client = server.connect();
+            client.send(format!("POST /{n} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx"));
+            client
+        })
+        .collect();
+    samovar_tests::server::soon("all but one to wait", || {
+        let admin = server.admin.trim_start_matches("http://");
+        let metrics = samovar_tests::client::Client::connect(admin).get("/metrics", &[("Host", admin)]);
+        metrics.text().contains("samovar_upstream_requests_waiting{upstream=\"o\"} 3").then_some(())
+    });
+    for n in 0..3 {
+        assert_eq!(server.get(&format!("/get{n}"), &[]).status, 200, "others have a connection");
+    }
+    for upload in &mut uploads {
+        upload.send("123456789");
+    }
+    for upload in &mut uploads {
+        assert_eq!(upload.answer("POST").status, 200, "each has its turn");
+    }
+}

@@ -11,6 +11,7 @@ mod files;
 mod http;
 mod pool;
 mod types;
+mod upload;
 mod watch;
 
 pub use fastcgi::{FastCgi, Script};

@@ -1,4 +1,5 @@
-//! The bound on an upstream's connections, the queue before it, and the shelves of idle connections.
+//! The bound on an upstream's connections and on the bodies on their way to it, the queues before them, and the shelves of
+//! idle connections.
 //!
 //! The bound and the queue hold for the process: php-fpm or an old application server does not care which of
 //! our cores asks. Idle connections lie on per-core shelves (last in, first out) under short locks: a core
@@ -34,6 +35,47 @@ pub(crate) struct Permit {
     _held: OwnedSemaphorePermit,
 }
 
+/// The right to have a body on its way to the upstream. Given back when dropped; see [`Pool::upload`].
+#[derive(Debug)]
+pub(crate) struct UploadPermit {
+    _held: OwnedSemaphorePermit,
+}
+
+/// So many at once, and a queue before it.
+struct Gate {
+    places: Arc<Semaphore>,
+    max: usize,
+    waiting: AtomicUsize,
+}
+
+impl Gate {
+    fn new(max: usize) -> Gate {
+        Gate { places: Arc::new(Semaphore::new(max)), max, waiting: AtomicUsize::new(0) }
+    }
+
+    /// Waits for a place, first come first served.
+    async fn enter(&self, queue_max: usize, timeout: Duration) -> Result<OwnedSemaphorePermit, Failure> {
+        // Fair: the semaphore gives a freed permit to the first in its queue, never to a newcomer.
+        if let Ok(held) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(held);
+        }
+        let _place = Place::take(&self.waiting, queue_max).ok_or_else(|| {
+            not_sent(
+                Upstream::QueueFull,
+                format!("{} connections in use, {queue_max} requests queued", self.max),
+            )
+        })?;
+        match tokio::time::timeout(timeout, Arc::clone(&self.places).acquire_owned()).await {
+            Ok(Ok(held)) => Ok(held),
+            // The semaphore is never closed; if it were, nothing would ever be free.
+            Ok(Err(_)) | Err(_) => Err(not_sent(
+                Upstream::QueueTimeout,
+                format!("waited {timeout:?} for one of {} connections", self.max),
+            )),
+        }
+    }
+}
+
 /// Counts one open connection for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Opened(Arc<AtomicUsize>);
@@ -51,12 +93,11 @@ struct Parked<C> {
 
 /// See the file's head. `C` is an idle connection of whatever protocol.
 pub(crate) struct Pool<C> {
-    gate: Arc<Semaphore>,
-    max: usize,
+    gate: Gate,
+    uploads: Gate,
     queue_max: usize,
     queue_timeout: Duration,
     idle_timeout: Duration,
-    waiting: AtomicUsize,
     open: Arc<AtomicUsize>,
     idle: AtomicUsize,
     connects: AtomicU64,
@@ -69,12 +110,11 @@ impl<C> Pool<C> {
         let max = limits.max_connections.clamp(1, Semaphore::MAX_PERMITS);
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         Pool {
-            gate: Arc::new(Semaphore::new(max)),
-            max,
+            gate: Gate::new(max),
+            uploads: Gate::new(max.div_ceil(2)),
             queue_max: limits.queue_max,
             queue_timeout: limits.queue_timeout,
             idle_timeout: limits.idle_timeout,
-            waiting: AtomicUsize::new(0),
             open: Arc::new(AtomicUsize::new(0)),
             idle: AtomicUsize::new(0),
             connects: AtomicU64::new(0),
@@ -85,25 +125,16 @@ impl<C> Pool<C> {
 
     /// Waits for the right to use a connection, first come first served.
     pub(crate) async fn permit(&self) -> Result<Permit, Failure> {
-        // Fair: the semaphore gives a freed permit to the first in its queue, never to a newcomer.
-        if let Ok(held) = Arc::clone(&self.gate).try_acquire_owned() {
-            return Ok(Permit { _held: held });
-        }
-        let _place = Place::take(&self.waiting, self.queue_max).ok_or_else(|| {
-            not_sent(
-                Upstream::QueueFull,
-                format!("{} connections in use, {} requests queued", self.max, self.queue_max),
-            )
-        })?;
-        let acquired = tokio::time::timeout(self.queue_timeout, Arc::clone(&self.gate).acquire_owned()).await;
-        match acquired {
-            Ok(Ok(held)) => Ok(Permit { _held: held }),
-            // The semaphore is never closed; if it were, nothing would ever be free.
-            Ok(Err(_)) | Err(_) => Err(not_sent(
-                Upstream::QueueTimeout,
-                format!("waited {:?} for one of {} connections", self.queue_timeout, self.max),
-            )),
-        }
+        let held = self.gate.enter(self.queue_max, self.queue_timeout).await?;
+        Ok(Permit { _held: held })
+    }
+
+    /// Waits for the right to have a body on its way, before the one to use a connection. Bodies that are still coming hold
+    /// half of the connections at most: clients that send theirs a byte at a time must not keep all others from the
+    /// upstream.
+    pub(crate) async fn upload(&self) -> Result<UploadPermit, Failure> {
+        let held = self.uploads.enter(self.queue_max, self.queue_timeout).await?;
+        Ok(UploadPermit { _held: held })
     }
 
     /// An idle connection that `alive` still believes in: own core's first, the newest first.
@@ -142,7 +173,7 @@ impl<C> Pool<C> {
     /// Puts a connection on the shelf of the core it was born on. Call before the permit is dropped.
     pub(crate) fn park(&self, core: usize, now: Instant, connection: C) {
         // Two cores may both have found the shelves empty while one was being filled; the surplus ends here.
-        if self.open.load(Ordering::Relaxed) > self.max {
+        if self.open.load(Ordering::Relaxed) > self.gate.max {
             return;
         }
         if let Some(shelf) = self.shelves.get(core % self.shelves.len().max(1)) {
@@ -175,8 +206,8 @@ impl<C> Pool<C> {
         PoolStats {
             open: self.open.load(Ordering::Relaxed),
             idle: self.idle.load(Ordering::SeqCst),
-            busy: self.max.saturating_sub(self.gate.available_permits()),
-            waiting: self.waiting.load(Ordering::Relaxed),
+            busy: self.gate.max.saturating_sub(self.gate.places.available_permits()),
+            waiting: self.gate.waiting.load(Ordering::Relaxed) + self.uploads.waiting.load(Ordering::Relaxed),
             connects: self.connects.load(Ordering::Relaxed),
             reuses: self.reuses.load(Ordering::Relaxed),
         }

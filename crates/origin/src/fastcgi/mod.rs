@@ -19,6 +19,7 @@ mod reply;
 
 use crate::connect::{Socket, connect};
 use crate::pool::{Opened, Permit, Pool, PoolStats};
+use crate::upload::holding;
 use crate::{Answer, Asked, AskedBody, Failure, FastCgiSettings, Reached, Timing};
 use bytes::{Bytes, BytesMut};
 use codec::Outward;
@@ -136,6 +137,9 @@ impl FastCgi {
         script: Script,
     ) -> Result<Answer, Failure> {
         let mut request = self.prepare(asked, &script).await?;
+        if let Some(body) = request.body.take() {
+            request.body = Some(holding(body, self.pool.upload().await?));
+        }
         let permit = self.pool.permit().await?;
 
         let repeatable = request.body.is_none() && request.method.is_idempotent();

@@ -13,6 +13,7 @@ pub use head::pseudonym;
 
 use crate::connect::{Socket, connect};
 use crate::pool::{Opened, Permit, Pool, PoolStats};
+use crate::upload::holding;
 use crate::{Answer, AnswerBody, Asked, Failure, HttpSettings, Reached, Timing};
 use body::{Arriving, Departing, Held, Upload};
 use http::{Method, Request, Response};
@@ -101,6 +102,10 @@ impl HttpUpstream {
     /// called within its tokio runtime.
     pub async fn attempt(self: &Arc<Self>, core: usize, asked: Asked) -> Result<Answer, Failure> {
         let (parts, body, body_bytes) = head::request(&self.settings, asked)?;
+        let body = match body {
+            Some(body) => Some(holding(body, self.pool.upload().await?)),
+            None => None,
+        };
         let repeatable = body.is_none() && parts.method.is_idempotent();
         let upload = body.is_some().then(|| Arc::new(Upload::new()));
         let method = parts.method.clone();

@@ -142,7 +142,9 @@ pub(crate) static LIMITS: Table = Table {
 /// `[memory]`.
 pub(crate) static MEMORY: Table = Table {
     title: "[memory]",
-    text: "The memory tier. Its size counts everything: entries, heads, indexes, buffers.",
+    text: "The memory tier. Its size counts answers with their heads and indexes, what arrives for them, and the heads of hot \
+           copies. Records for `samovar trace` have a bound of their own (`log.traces_max_bytes`); a connection that waits \
+           costs some 3 KB beside.",
     groups: &[&[
         Key::new(
             "size",

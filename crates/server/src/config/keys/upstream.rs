@@ -34,7 +34,8 @@ pub(crate) static UPSTREAM: Table = Table {
         Key::new(
             "max_connections",
             Kind::Int(1, 100_000),
-            "Connections at once. A FastCGI application must have as many processes.",
+            "Connections at once; bodies that are still coming from clients hold half of them at most. A FastCGI application \
+             must have as many processes.",
             "32",
         )
         .absent("256; 64 with `fastcgi`"),
