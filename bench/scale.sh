@@ -2,7 +2,7 @@
 # What a hit costs as the cache grows, and as a second core joins in.
 #
 #   bash bench/scale.sh                              a thousand to a million answers, some five minutes
-#   SCALE_ENTRIES="1000 10000000" bash bench/scale.sh    other sizes; ten million take some 8 GiB and ten minutes
+#   SCALE_ENTRIES="1000 10000000" bash bench/scale.sh    other sizes; a million and more want SCALE_MEMORY and patience
 #
 # Answers have small bodies and are asked for at random, one worker on core 0, the load on core 1; "engine" is the memory
 # tier (`hot = false`), "hot" the hot tier, which holds 100,000 a core. The second core: the same offered rate (clients that

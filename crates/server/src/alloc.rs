@@ -2,7 +2,8 @@
 //!
 //! `mimalloc::MiMalloc` asks for every block by alignment. For what fits no small size class exactly, mimalloc then
 //! takes a larger block and looks for a place in it, and frees such blocks the long way. Rust asks for no more than 16
-//! bytes nearly always, which mimalloc gives anyway. Measured: 1,000 instructions and more of an answer of the engine.
+//! bytes nearly always, which mimalloc gives anyway. Of an answer of
+//! the engine some 1,000 instructions went this way (callgrind, mimalloc 3).
 //! Not here: what memory is used for.
 #![allow(unsafe_code)]
 

@@ -144,7 +144,7 @@ pub(crate) static MEMORY: Table = Table {
     title: "[memory]",
     text: "The memory tier. Its size counts answers with their heads and indexes, what arrives for them, and the heads of hot \
            copies. Records for `samovar trace` have a bound of their own (`log.traces_max_bytes`); a connection that waits \
-           costs some 3 KB beside.",
+           costs 2 to 5 KB beside.",
     groups: &[&[
         Key::new(
             "size",
