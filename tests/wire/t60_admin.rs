@@ -126,6 +126,7 @@ fn no_server_is_told_apart_and_other_sites_cannot_ask() {
     assert!(metrics.contains("samovar_requests_total{cache=\"hot\"} 0") && metrics.ends_with("# EOF\n"));
     assert!(
         metrics.contains("samovar_memory_bytes{part=\"answers\"} ")
+            && metrics.contains("samovar_memory_bytes{part=\"connections\"} ")
             && metrics.contains("samovar_connections_limit 10000")
     );
     // Open to other machines, it wants a token.

@@ -1,7 +1,7 @@
 //! `samovar limits`: every limit, who says so, and how much of it is used.
 
 use samovar_tests::origin::Origin;
-use samovar_tests::server::Server;
+use samovar_tests::server::{Server, soon};
 use serde_json::Value;
 
 fn limit(all: &Value, name: &str) -> Value {
@@ -57,6 +57,50 @@ fn each_limit_says_who_set_it() {
         table.starts_with("LIMIT ") && table.contains("unlimited") && table.contains("command line"),
         "{table}"
     );
+}
+
+/// Connections and traces are within the budget: as they grow, answers leave.
+#[test]
+fn connections_take_their_part_of_the_budget() {
+    let origin = Origin::new(|_| {
+        (200, samovar_tests::origin::own(&[("Cache-Control", "max-age=600")]), vec![b'x'; 10_000])
+    });
+    let text = format!(
+        "config = 1\n[limits]\nconnections_per_address = 1000\n[memory]\nsize = \"4 MiB\"\n[log]\naccess = \"off\"\n\
+         [[site]]\nname = \"one\"\ndefault = true\norigin = \"{}\"\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &["--workers", "2"]);
+    let mut client = server.connect();
+    for n in 0..600 {
+        client.get(&format!("/{n}"), &[]);
+    }
+    let whole = 4 << 20;
+    let figures = || {
+        let all = server.json(&["limits"]);
+        let stats = server.json(&["cache", "stats"]);
+        let number = |name: &str| stats[name].as_u64().unwrap();
+        assert_eq!(limit(&all, "log.traces_max_bytes")["number"].as_u64(), Some(whole / 8));
+        (limit(&all, "memory.size")["used"].as_u64().unwrap(), number("used_bytes"), number("beside_bytes"))
+    };
+    let (_, full, beside) = figures();
+    assert!(full > whole / 2 && beside < whole / 4, "{full} {beside}");
+    // 500 that wait, and cost more than a megabyte.
+    let mut idle: Vec<_> = (0..500).map(|_| server.connect()).collect();
+    let (used, stored) = soon("answers left for connections", || {
+        let (used, stored, beside) = figures();
+        (beside > 1 << 20 && stored + beside <= whole).then_some((used, stored))
+    });
+    assert!(stored < full && used <= whole + (64 << 10), "{used} {stored} {full}");
+    let all = server.json(&["limits"]);
+    assert_eq!(limit(&all, "limits.connections_per_address")["used"].as_u64(), Some(501));
+    assert_eq!(limit(&all, "log.traces_max_bytes")["from"], "an eighth of memory.size at most");
+    let told = server.tell(&["cache", "stats"]);
+    assert!(told.contains("for connections and traces"), "{told}");
+    // They are served as ever, and what they took is free again once they are gone.
+    assert_eq!(idle[499].get("/7", &[]).status, 200);
+    drop(idle);
+    soon("connections are gone", || (figures().2 < 1 << 20).then_some(()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One budget in bytes for all that the cache holds, and the charges against it.
+//! One budget in bytes for all that the cache holds and for what the process needs beside it, and the charges against it.
 //!
 //! A charge belongs to the buffer it pays for and ends when the last holder drops it, so "accounted" never runs
 //! ahead of or behind "held". Not here: choosing what leaves when the budget is exceeded (`evict`, `core`).
@@ -13,6 +13,8 @@ pub struct Budget {
     used_bytes: AtomicU64,
     /// Of these, for hot copies.
     hot_bytes: AtomicU64,
+    /// Beside these: connections and records, as their holders have last counted them.
+    beside_bytes: AtomicU64,
 }
 
 impl Budget {
@@ -22,6 +24,7 @@ impl Budget {
             limit_bytes: AtomicU64::new(limit_bytes),
             used_bytes: AtomicU64::new(0),
             hot_bytes: AtomicU64::new(0),
+            beside_bytes: AtomicU64::new(0),
         })
     }
 
@@ -35,7 +38,7 @@ impl Budget {
         self.limit_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Charged now, bytes.
+    /// Charged now for what the cache holds, bytes.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes.load(Ordering::Relaxed)
     }
@@ -53,9 +56,19 @@ impl Budget {
         };
     }
 
+    /// Held beside what the cache holds, as far as it is counted, bytes.
+    pub fn beside_bytes(&self) -> u64 {
+        self.beside_bytes.load(Ordering::Relaxed)
+    }
+
     /// How much is charged beyond the limit, bytes.
     pub fn excess_bytes(&self) -> u64 {
-        self.used_bytes().saturating_sub(self.limit_bytes())
+        self.used_bytes().saturating_add(self.beside_bytes()).saturating_sub(self.limit_bytes())
+    }
+
+    /// A holder of memory that is not the cache's, and is counted now and then.
+    pub fn beside(self: &Arc<Self>) -> Beside {
+        Beside { budget: Arc::clone(self), bytes: 0 }
     }
 
     /// Charges `bytes`; the charge ends when the returned value is dropped.
@@ -110,6 +123,30 @@ impl Drop for Charge {
     }
 }
 
+/// What one holder has beside the cache; see [`Budget::beside`]. It counts as nothing once dropped.
+#[derive(Debug)]
+pub struct Beside {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Beside {
+    /// So many bytes are held now.
+    pub fn set(&mut self, bytes: u64) {
+        match bytes >= self.bytes {
+            true => self.budget.beside_bytes.fetch_add(bytes - self.bytes, Ordering::Relaxed),
+            false => self.budget.beside_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed),
+        };
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Budget;
@@ -125,5 +162,19 @@ mod tests {
         drop(b);
         drop(a);
         assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_held_beside_counts_within_the_limit() {
+        let budget = Budget::new(100);
+        let (mut one, mut other) = (budget.beside(), budget.beside());
+        let _charge = budget.charge(60);
+        one.set(30);
+        other.set(25);
+        assert_eq!((budget.beside_bytes(), budget.used_bytes(), budget.excess_bytes()), (55, 60, 15));
+        one.set(5);
+        assert_eq!((budget.beside_bytes(), budget.excess_bytes()), (30, 0));
+        drop(other);
+        assert_eq!(budget.beside_bytes(), 5);
     }
 }

@@ -115,8 +115,10 @@ pub struct Listed {
 pub struct Stats {
     /// Entries stored.
     pub entries: u64,
-    /// Bytes charged.
+    /// Bytes charged for what the cache holds.
     pub used_bytes: u64,
+    /// Bytes that connections and records take beside, within the same budget.
+    pub beside_bytes: u64,
     /// Of these, for the names of tags, which are nobody's own.
     pub tags_bytes: u64,
     /// Of these, for the heads of hot copies.
@@ -497,7 +499,7 @@ impl Cache {
     /// Evicts until the budget holds, as far as what is stored can bring it down. Bytes that readers still hold
     /// stay charged until they let go, and are not made up for by evicting everything else. `false` if nothing is left
     /// to evict and the budget does not hold.
-    pub(crate) fn make_room(&self) -> bool {
+    pub fn make_room(&self) -> bool {
         let excess = self.budget.excess_bytes();
         if excess == 0 {
             return true;
@@ -542,6 +544,7 @@ impl Cache {
     pub fn stats(&self) -> Stats {
         let mut stats = Stats {
             used_bytes: self.budget.used_bytes(),
+            beside_bytes: self.budget.beside_bytes(),
             hot_bytes: self.budget.hot_bytes(),
             tags_bytes: lock(&self.known).index.tags_bytes(),
             limit_bytes: self.budget.limit_bytes(),

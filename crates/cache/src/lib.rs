@@ -20,7 +20,7 @@ mod rows;
 mod shard;
 
 pub use body::{Body, Extent, Growing, Reader, Verbatim};
-pub use budget::{Budget, Charge};
+pub use budget::{Beside, Budget, Charge};
 pub use chunks::Chunks;
 pub use core::{Ask, Cache, Listed, Receipt, Scope, Settings, Stats, Step};
 pub use entry::{Entry, EntryHead, HotCopy, State};

@@ -40,6 +40,11 @@ impl InBuf {
         self.scanned = 0;
     }
 
+    /// Memory of its own, bytes: none while it uses the core's.
+    pub(crate) fn own_bytes(&self) -> usize {
+        if self.borrowed { 0 } else { self.data.capacity() }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.consume(self.len());
     }

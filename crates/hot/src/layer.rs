@@ -133,7 +133,7 @@ impl<S> Layer<S> {
 
     /// Whether the engine has ended only to be let go of, and the connection goes on.
     pub(crate) fn shed_engine(&mut self) -> bool {
-        self.conn.0.engine.set(false);
+        self.conn.0.has_engine(false);
         self.conn.0.shed.take() && matches!(self.state, State::Idle) && !self.broken
     }
 
@@ -150,10 +150,6 @@ impl<S> Layer<S> {
         for head in self.conn.0.take_interim() {
             self.out.push(head);
         }
-    }
-
-    fn settle_input(&mut self) {
-        self.input.settle(&self.conn.0.hub.scratch_in);
     }
 
     fn wait_for(&self, wait: Wait, restart: bool) {
@@ -191,6 +187,13 @@ impl Drop for Place {
 }
 
 impl<S: Wire> Layer<S> {
+    fn settle_input(&mut self) {
+        self.input.settle(&self.conn.0.hub.scratch_in);
+        self.out.settle(&self.conn.0.hub.scratch_out);
+        let held = self.input.own_bytes() + self.out.own_bytes() + self.io.own_bytes();
+        self.conn.0.holds(held as u64);
+    }
+
     /// Answers hot requests until one comes that is not.
     pub(crate) fn poll_until_cold(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         self.conn.0.watch(cx);

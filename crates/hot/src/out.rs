@@ -45,6 +45,11 @@ impl Out {
         self.buf.len() - self.sent + self.held_bytes
     }
 
+    /// Memory of its own, bytes: bodies are somebody else's.
+    pub(crate) fn own_bytes(&self) -> usize {
+        self.buf.capacity() + self.held.capacity() * size_of::<Held>()
+    }
+
     pub(crate) fn push(&mut self, bytes: Bytes) {
         if !bytes.is_empty() {
             self.held_bytes += bytes.len();
@@ -60,10 +65,18 @@ impl Out {
         }
     }
 
+    /// Gives a buffer back that nothing was put into.
+    pub(crate) fn settle(&mut self, scratch: &Cell<Vec<u8>>) {
+        if self.buf.capacity() > 0 && self.is_empty() {
+            self.give_back(scratch);
+        }
+    }
+
     /// Gives the buffer to the core's other connections; empty, for what was in it was for this client alone.
     fn give_back(&mut self, scratch: &Cell<Vec<u8>>) {
         let mut buf = std::mem::take(&mut self.buf);
         buf.clear();
+        self.sent = 0;
         if buf.capacity() <= 4 * HIGH_WATER_BYTES {
             scratch.set(buf);
         }

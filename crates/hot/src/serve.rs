@@ -67,7 +67,7 @@ where
             let answer = service(request, handle.clone());
             async move { answer.await.map(|response| guard(response, conn)) }
         });
-        handle.0.engine.set(true);
+        handle.0.has_engine(true);
         // Boxed, so that connections which only meet hot requests do not carry its size in their tasks.
         let served = Box::pin(http.serve_connection(&mut layer, service)).await;
         if !layer.shed_engine() || served.is_err() {

@@ -15,6 +15,11 @@ pub trait Wire: AsyncRead + AsyncWrite + Unpin {
     fn unsent_bytes(&self) -> Option<u64> {
         None
     }
+
+    /// Memory it takes beside what every connection takes, bytes.
+    fn own_bytes(&self) -> usize {
+        0
+    }
 }
 
 impl Wire for TcpStream {

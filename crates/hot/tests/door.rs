@@ -151,6 +151,43 @@ fn an_idle_connection_closes_silently_and_hot_answers_keep_it_alive() {
 }
 
 #[test]
+fn memory_of_connections_is_counted_until_they_end() {
+    on_local(async {
+        let mut rig = rig(4_000);
+        let idle = rig.hub.connections_bytes();
+        assert!(idle > 1_000);
+        rig.send(HOT).await;
+        assert!(rig.read_until("hot").await.contains("200"));
+        assert_eq!(rig.hub.connections_bytes(), idle, "a hot answer leaves nothing behind");
+        // Half a head is kept, and so is what the client does not take.
+        rig.send("GET /hot HTTP/1.1\r\nHo").await;
+        sleep(Duration::from_millis(10)).await;
+        let kept = rig.hub.connections_bytes() - idle;
+        assert!((21..2_000).contains(&kept), "{kept}");
+        rig.send(&format!("st: a\r\n\r\n{}", "GET /hot HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100))).await;
+        sleep(Duration::from_millis(10)).await;
+        let kept = rig.hub.connections_bytes() - idle;
+        assert!(kept > 5_000, "{kept}");
+        let mut answers = 0;
+        while answers < 101 {
+            answers += rig.read_until("hot").await.matches("HTTP/1.1 200").count();
+        }
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(rig.hub.connections_bytes(), idle);
+        // An engine, for a second.
+        rig.send(COLD).await;
+        rig.read_until("cold /cold").await;
+        assert!(rig.hub.connections_bytes() > idle + 10_000);
+        sleep(Duration::from_millis(1_500)).await;
+        assert_eq!(rig.hub.connections_bytes(), idle);
+        rig.send(COLD).await;
+        drop(rig.client);
+        assert!(matches!(rig.server.await.unwrap(), End::Closed | End::Failed(_)));
+        assert_eq!(rig.hub.connections_bytes(), 0);
+    });
+}
+
+#[test]
 fn empty_lines_do_not_keep_a_connection_alive() {
     on_local(async {
         let mut rig = rig(100_000);

@@ -15,6 +15,11 @@ impl Counter {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
+    /// Makes it `n`, for what goes down as well. Only the counter's own core may call it.
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+
     /// Its value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -33,6 +38,8 @@ pub struct CoreCounters {
     pub accepted: Counter,
     /// Connections closed.
     pub closed: Counter,
+    /// Memory that open connections take, bytes, as last counted.
+    pub connections_bytes: Counter,
     /// Requests refused at the door.
     pub rejected: Counter,
     /// Answers from the hot tier.

@@ -5,7 +5,6 @@
 use super::shapes::LimitShape;
 use crate::config::{self, Budget, Settings};
 use crate::front::about;
-use crate::metrics::CoreCounters;
 use crate::state::{Shared, Target};
 use std::time::Duration;
 
@@ -31,16 +30,16 @@ impl Value {
 
 /// Connections of clients that are open.
 pub fn connections(app: &Shared) -> u64 {
-    let sum = |pick: fn(&CoreCounters) -> u64| app.counters.iter().map(|c| pick(c)).sum::<u64>();
-    sum(|c| c.accepted.get()).saturating_sub(sum(|c| c.closed.get()))
+    app.places.taken() as u64
 }
 
 /// The parts of the memory that is bounded, and what each holds.
-pub fn memory_parts(app: &Shared) -> [(&'static str, u64); 3] {
+pub fn memory_parts(app: &Shared) -> [(&'static str, u64); 4] {
     let stats = app.cache.stats();
     [
         ("answers", stats.used_bytes - stats.hot_bytes.min(stats.used_bytes)),
         ("hot", stats.hot_bytes),
+        ("connections", app.counters.iter().map(|core| core.connections_bytes.get()).sum()),
         ("traces", app.traces_bytes()),
     ]
 }
@@ -66,9 +65,11 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
     let bounded = |n: Option<u64>, value: fn(u64) -> Value| n.map_or(Value::None, value);
     let parts = memory_parts(app);
     let traces = parts.iter().find(|(name, _)| *name == "traces").map(|(_, bytes)| *bytes);
+    // Of the address with most.
+    let busiest = l.connections_per_address.map(|_| app.places.most_of_one() as u64);
     let mut rows = vec![
         row("limits", "connections_max", Value::Count(l.connections_max as u64), Some(connections(app))),
-        row("limits", "connections_per_address", bounded(l.connections_per_address, Value::Count), None),
+        row("limits", "connections_per_address", bounded(l.connections_per_address, Value::Count), busiest),
         row("limits", "line_max_bytes", Value::Bytes(l.line_max_bytes as u64), None),
         row("limits", "head_max_bytes", Value::Bytes(l.head_max_bytes as u64), None),
         row("limits", "fields_max", Value::Count(l.fields_max as u64), None),
@@ -81,12 +82,17 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
         row("limits", "requests_per_connection", bounded(l.requests_per_connection, Value::Count), None),
         row("limits", "connection_lifetime", l.connection_lifetime.map_or(Value::None, Value::Time), None),
         row("limits", "stop_timeout", Value::Time(l.stop_timeout), None),
-        row("memory", "size", Value::Bytes(settings.memory.size_bytes), Some(app.cache.stats().used_bytes)),
+        row(
+            "memory",
+            "size",
+            Value::Bytes(settings.memory.size_bytes),
+            Some(parts.iter().map(|p| p.1).sum()),
+        ),
         row("memory", "entry_max", Value::Bytes(settings.memory.entry_max_bytes), None),
         row("hot", "max_bytes", Value::Bytes(settings.hot.max_bytes), None),
         row("hot", "idle", Value::Time(Duration::from_millis(settings.hot.idle_ms)), None),
         row("log", "traces", Value::Count(settings.log.traces as u64), Some(app.traces())),
-        row("log", "traces_max_bytes", Value::Bytes(settings.log.traces_max_bytes as u64), traces),
+        row("log", "traces_max_bytes", Value::Bytes(settings.traces_bytes() as u64), traces),
     ];
     for target in snapshot.targets() {
         let (name, limits, stats) = match &**target {
@@ -137,6 +143,9 @@ fn whence(app: &Shared, settings: &Settings, name: &str, line: Option<usize>, fi
     };
     let derived = match name {
         "memory.size" if !share.is_empty() => Some(share),
+        "log.traces_max_bytes" if settings.traces_bytes() < settings.log.traces_max_bytes => {
+            Some("an eighth of memory.size at most".to_owned())
+        }
         "memory.entry_max" if line.is_none() => Some("an eighth of memory.size".to_owned()),
         _ => None,
     };

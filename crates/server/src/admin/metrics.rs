@@ -63,13 +63,18 @@ pub fn text(app: &Shared) -> String {
     head("samovar_connections_limit", "gauge", "Connections there may be.", &one(most));
     let stats = app.cache.stats();
     head("samovar_cache_entries", "gauge", "Answers stored in memory.", &one(stats.entries));
-    head("samovar_cache_used_bytes", "gauge", "Bytes charged to the memory budget.", &one(stats.used_bytes));
+    head(
+        "samovar_cache_used_bytes",
+        "gauge",
+        "Bytes of the memory budget that answers take.",
+        &one(stats.used_bytes),
+    );
     head("samovar_cache_limit_bytes", "gauge", "The memory budget.", &one(stats.limit_bytes));
     let parts: Vec<_> = super::limits::memory_parts(app)
         .iter()
         .map(|(part, bytes)| (format!("{{part=\"{part}\"}}"), *bytes as f64))
         .collect();
-    head("samovar_memory_bytes", "gauge", "Memory held, by part.", &parts);
+    head("samovar_memory_bytes", "gauge", "Bytes of the memory budget that are taken, by part.", &parts);
     head("samovar_cache_evictions", "counter", "Answers that left for room.", &one(stats.evictions));
     head("samovar_cache_stored", "counter", "Answers stored.", &one(stats.stored));
     head("samovar_cache_purges", "counter", "Purges.", &one(stats.purges));
@@ -150,7 +155,8 @@ pub fn status(app: &Shared) -> Value {
         "sites": snapshot.settings.sites.sites.iter().map(|s| s.name.clone()).collect::<Vec<_>>(),
         "requests": requests,
         "cache": {
-            "entries": stats.entries, "used_bytes": stats.used_bytes, "limit_bytes": stats.limit_bytes,
+            "entries": stats.entries, "used_bytes": stats.used_bytes,
+            "beside_bytes": stats.beside_bytes, "limit_bytes": stats.limit_bytes,
             "evictions": stats.evictions, "stored": stats.stored, "purges": stats.purges, "fills": stats.fills,
         },
     })

@@ -268,11 +268,12 @@ pub fn stats(server: &Server) -> Outcome {
     }
     let (used, limit) = (number(&cache, "used_bytes"), number(&cache, "limit_bytes"));
     show::out(&format!(
-        "{} answers, {} of {} ({:.1} %); {} stored so far, {} left for room, {} purges, {} fetches under way",
+        "{} answers, {} of {} ({:.1} %), {} for connections and traces; {} stored so far, {} left for room, {} purges, {} fetches under way",
         number(&cache, "entries"),
         bytes(used),
         bytes(limit),
         used as f64 * 100.0 / (limit.max(1) as f64),
+        bytes(number(&cache, "beside_bytes")),
         number(&cache, "stored"),
         number(&cache, "evictions"),
         number(&cache, "purges"),

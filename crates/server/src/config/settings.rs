@@ -164,7 +164,7 @@ pub struct LogSettings {
     pub format: LogFormat,
     /// Requests remembered.
     pub traces: usize,
-    /// Memory for them.
+    /// Memory for them as configured; see [`Settings::traces_bytes`].
     pub traces_max_bytes: usize,
 }
 
@@ -202,6 +202,12 @@ pub struct Watched {
 }
 
 impl Settings {
+    /// Memory for the records of requests: they are within the budget, and must leave most of it to answers.
+    pub fn traces_bytes(&self) -> usize {
+        let share = usize::try_from(self.memory.size_bytes / 8).unwrap_or(usize::MAX);
+        self.log.traces_max_bytes.min(share)
+    }
+
     /// The rule with what holds for the target that really takes the request.
     ///
     /// A rule without a lifetime policy means `until_changed` for files and `respect` for all else. Where a site

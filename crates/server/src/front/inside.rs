@@ -3,17 +3,14 @@
 //! For tests and fuzzing, which cut what they send where no socket lets them: everything from the layer below the engine
 //! to the origin is what the program runs. Not here: listening, TLS, signals, the admin side.
 
-use super::places::Places;
-use super::side::{Side, limits};
-use super::worker::{Door, converse, met, upkeep};
+use super::worker::{Door, converse, hub_of, met, upkeep};
 use crate::config;
 use crate::log::{AccessLog, Destination};
 use crate::state::{Core, Overrides, Shared, Snapshot, Source, cache_settings};
 use samovar_cache::{Cache, Scope};
-use samovar_hot::{Accepted, Hub, MapBounds, Wire};
+use samovar_hot::{Accepted, Wire};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Such a server. It ends with the runtime it was started in.
 pub struct Inside {
@@ -32,14 +29,10 @@ impl Inside {
         let source = Source { path: None, text: loaded.text };
         let snapshot = Snapshot::build(loaded.settings, 1, None, &cache)?;
         let shared = Shared::new(1, snapshot, cache, log, source, Overrides::default());
-        let snapshot = shared.snapshot();
-        let core = Core::new(0, Arc::clone(&shared));
-        let bounds = MapBounds { idle_drop_ms: snapshot.settings.hot.idle_ms, ..MapBounds::default() };
-        let hub = Hub::with(Rc::new(Side { core: Rc::clone(&core) }), limits(&snapshot.settings), bounds);
-        let _ = core.hub.set(Rc::clone(&hub));
+        let core = Core::new(0, shared);
+        let hub = hub_of(&core);
         tokio::task::spawn_local(upkeep(Rc::clone(&core), Rc::clone(&hub)));
-        let places = Arc::new(Places::default());
-        Ok(Inside { door: Door { core, hub, id: 0, port: 80, tls: false, places } })
+        Ok(Inside { door: Door { core, hub, id: 0, port: 80, tls: false } })
     }
 
     /// Forgets all that is stored.

@@ -6,7 +6,6 @@
 mod accept;
 mod banner;
 mod inside;
-mod places;
 mod side;
 mod signals;
 mod tls;

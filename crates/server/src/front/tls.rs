@@ -178,6 +178,11 @@ impl Wire for Tls {
     fn unsent_bytes(&self) -> Option<u64> {
         self.stream.get_ref().0.unsent_bytes()
     }
+
+    /// The session's state and keys, a buffer for what comes (measured with 3,000 that waited).
+    fn own_bytes(&self) -> usize {
+        9_600
+    }
 }
 
 impl AsyncWrite for Tls {

@@ -1,11 +1,10 @@
 //! One serving core: a thread, a current-thread runtime, its share of the connections.
 
 use super::accept::Listener;
-use super::places::{Place, Places};
 use super::side::{Side, connection, hot_listener, limits};
 use super::tls;
 use crate::pipeline::{self, Connection};
-use crate::state::{Core, Job, Shared};
+use crate::state::{Core, Job, Place, Shared};
 use http_body_util::BodyExt;
 use samovar_hot::{Accepted, Hub, Layer, MapBounds, Wire};
 use samovar_reason::{Explain, Reject};
@@ -49,7 +48,6 @@ impl Running {
 /// If a thread cannot be started.
 pub fn start(shared: &Arc<Shared>, listeners: &mut [Listener], cores: usize) -> Result<Running, String> {
     let (stop, stopping) = watch::channel(false);
-    let places = Arc::new(Places::default());
     let mut doors = Vec::with_capacity(cores);
     let mut threads = Vec::with_capacity(cores);
     for index in 0..cores {
@@ -61,10 +59,10 @@ pub fn start(shared: &Arc<Shared>, listeners: &mut [Listener], cores: usize) -> 
                 Some(Mine { id: l.id, port: l.port, tls: l.tls, unix: l.path.is_some(), socket: l.take()? })
             })
             .collect();
-        let (shared, stopping, places) = (Arc::clone(shared), stopping.clone(), Arc::clone(&places));
+        let (shared, stopping) = (Arc::clone(shared), stopping.clone());
         let thread = std::thread::Builder::new()
             .name(format!("core-{index}"))
-            .spawn(move || run(index, shared, mine, jobs, stopping, places))
+            .spawn(move || run(index, shared, mine, jobs, stopping))
             .map_err(|e| format!("start a serving thread: {e}"))?;
         threads.push(thread);
     }
@@ -86,11 +84,10 @@ fn run(
     listeners: Vec<Mine>,
     jobs: UnboundedReceiver<Job>,
     stopping: watch::Receiver<bool>,
-    places: Arc<Places>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
     match runtime {
-        Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping, places)),
+        Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping)),
         Err(error) => crate::say!("samovar: core {index} cannot start: {error}"),
     }
 }
@@ -101,14 +98,9 @@ async fn core(
     listeners: Vec<Mine>,
     jobs: UnboundedReceiver<Job>,
     mut stopping: watch::Receiver<bool>,
-    places: Arc<Places>,
 ) {
     let core = Core::new(index, shared);
-    let snapshot = core.shared.snapshot();
-    let bounds = MapBounds { idle_drop_ms: snapshot.settings.hot.idle_ms, ..MapBounds::default() };
-    let hub = Hub::with(Rc::new(Side { core: Rc::clone(&core) }), limits(&snapshot.settings), bounds);
-    let _ = core.hub.set(Rc::clone(&hub));
-    drop(snapshot);
+    let hub = hub_of(&core);
     for mine in listeners {
         let door = Door {
             core: Rc::clone(&core),
@@ -116,7 +108,6 @@ async fn core(
             id: mine.id,
             port: mine.port,
             tls: mine.tls,
-            places: Arc::clone(&places),
         };
         spawn_local(listen(door, mine, stopping.clone()));
     }
@@ -137,12 +128,23 @@ async fn core(
     upkeep.abort();
 }
 
-/// Timeouts, hot answers nobody wants, idle upstream sockets, and a changed configuration's limits.
+/// A core's hub, made and known to it.
+pub(super) fn hub_of(core: &Rc<Core>) -> Rc<Hub> {
+    let snapshot = core.shared.snapshot();
+    let bounds = MapBounds { idle_drop_ms: snapshot.settings.hot.idle_ms, ..MapBounds::default() };
+    let hub = Hub::with(Rc::new(Side { core: Rc::clone(core) }), limits(&snapshot.settings), bounds);
+    let _ = core.hub.set(Rc::clone(&hub));
+    hub
+}
+
+/// Timeouts, hot answers nobody wants, idle upstream sockets, a changed configuration's limits, and what the core takes of
+/// the budget beside the cache.
 pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
     let mut epoch = core.shared.epoch();
     let mut tick = tokio::time::interval(SWEEP);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut ticks = 0u64;
+    let mut beside = core.shared.cache.budget().beside();
     loop {
         tick.tick().await;
         hub.sweep();
@@ -152,6 +154,10 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
             epoch = snapshot.epoch;
             hub.set_limits(limits(&snapshot.settings));
         }
+        let connections = hub.connections_bytes();
+        core.counters.connections_bytes.set(connections);
+        beside.set(connections + core.shared.traces_bytes_of(core.index));
+        core.shared.cache.make_room();
         if core.index == 0 && ticks.is_multiple_of(10) {
             core.shared.snapshot().close_idle();
         }
@@ -186,7 +192,6 @@ pub(super) struct Door {
     pub(super) id: u32,
     pub(super) port: u16,
     pub(super) tls: bool,
-    pub(super) places: Arc<Places>,
 }
 
 async fn listen(door: Door, mine: Mine, mut stopping: watch::Receiver<bool>) {
@@ -297,7 +302,7 @@ fn take_place<S: AsyncWrite + Unpin + 'static>(
         // Behind a proxy there are many.
         each_max.is_some() && !snapshot.settings.server.trusted_proxies.trusts(Some(*ip))
     });
-    match door.places.take(address, limits.connections_max, each_max) {
+    match door.core.shared.places.take(address, limits.connections_max, each_max) {
         Ok(place) => Some((stream, place)),
         Err(why) => {
             door.core.counters.rejected.add(1);

@@ -2,11 +2,13 @@
 
 mod control;
 mod core;
+mod places;
 mod snapshot;
 mod targets;
 
 pub use self::control::{Overrides, cache_settings, destination};
 pub use self::core::{Core, Job};
+pub use self::places::{Place, Places};
 pub use self::snapshot::Snapshot;
 pub use self::targets::{FilesTarget, Target};
 
@@ -29,6 +31,8 @@ pub struct Shared {
     epoch: Arc<AtomicU64>,
     /// Counters by core.
     pub counters: Vec<Arc<CoreCounters>>,
+    /// Clients' connections, counted.
+    pub places: Arc<Places>,
     /// The last records by core.
     rings: Vec<Mutex<Ring>>,
     /// The access log.
@@ -69,13 +73,15 @@ impl Shared {
         let epoch = Arc::new(AtomicU64::new(snapshot.epoch));
         let log = &snapshot.settings.log;
         // Each core keeps its share.
-        let (records, bytes) = ((log.traces / cores.max(1)).max(1), log.traces_max_bytes / cores.max(1));
+        let (records, bytes) =
+            ((log.traces / cores.max(1)).max(1), snapshot.settings.traces_bytes() / cores.max(1));
         Arc::new(Shared {
             cache,
             current: ArcSwap::from_pointee(snapshot),
             epoch,
             counters: (0..cores).map(|_| Arc::default()).collect(),
             rings: (0..cores).map(|_| Mutex::new(Ring::new(records, bytes))).collect(),
+            places: Arc::default(),
             access_log,
             // Ids of two runs should not meet in a log: the start time leads, the count follows.
             ids: AtomicU64::new((crate::clock::wall_ms() & 0xffff_ffff) << 32),
@@ -118,6 +124,11 @@ impl Shared {
     /// About how many bytes the records take.
     pub fn traces_bytes(&self) -> u64 {
         self.rings.iter().map(|ring| lock(ring).bytes() as u64).sum()
+    }
+
+    /// About how many bytes those of one core take.
+    pub fn traces_bytes_of(&self, core: usize) -> u64 {
+        self.rings.get(core).map_or(0, |ring| lock(ring).bytes() as u64)
     }
 
     /// Records held.

@@ -142,9 +142,9 @@ pub(crate) static LIMITS: Table = Table {
 /// `[memory]`.
 pub(crate) static MEMORY: Table = Table {
     title: "[memory]",
-    text: "The memory tier. Its size counts answers with their heads and indexes, what arrives for them, and the heads of hot \
-           copies. Records for `samovar trace` have a bound of their own (`log.traces_max_bytes`); a connection that waits \
-           costs 2 to 5 KB beside.",
+    text: "The memory tier. Its size counts answers with their heads and indexes, what arrives for them, the heads of hot \
+           copies, clients' connections (some 2 KB each that waits, 12 under TLS, 20 with a request) and the records for \
+           `samovar trace`. Answers leave when the sum is too large.",
     groups: &[&[
         Key::new(
             "size",
@@ -182,7 +182,7 @@ pub(crate) static LOG: Table = Table {
         .or("\"combined\""),
         Key::new("traces", Kind::Int(0, 1_000_000), "Requests remembered for `samovar trace` and `explain`.", "10000")
             .or("2000"),
-        Key::new("traces_max_bytes", Kind::Size(0), "Memory for them at most.", "\"16 MiB\"").or("\"8 MiB\""),
+        Key::new("traces_max_bytes", Kind::Size(0), "Memory for them at most; never more than an eighth of `memory.size`.", "\"16 MiB\"").or("\"8 MiB\""),
     ]],
 };
 

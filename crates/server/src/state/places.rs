@@ -50,6 +50,16 @@ impl Places {
         Ok(place)
     }
 
+    /// How many places are taken.
+    pub fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// How many one address has at most, of those that were counted by address.
+    pub fn most_of_one(&self) -> usize {
+        self.lock().values().copied().max().unwrap_or(0)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
         self.by_address.lock().unwrap_or_else(PoisonError::into_inner)
     }
