@@ -12,6 +12,7 @@ mod core;
 mod entry;
 mod evict;
 mod fill;
+mod ghosts;
 mod head;
 mod index;
 mod notes;
