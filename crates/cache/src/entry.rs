@@ -7,8 +7,7 @@
 use crate::body::Body;
 use crate::budget::{Budget, Charge};
 use crate::head::{self, Remembered};
-use crate::{evict, index, rows, shard};
-use bytes::Bytes;
+use crate::{evict, fields, index, rows, shard};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use samovar_policy::{Freshness, VaryValues};
 use samovar_reason::Store;
@@ -218,12 +217,12 @@ impl Entry {
 
     /// Its fields as they are sent, `Age`, `Cache-Status` and hop-by-hop ones apart. They are slices of one copy.
     pub fn headers(&self) -> HeaderMap {
-        head::fields(&Bytes::copy_from_slice(head::packed_fields(self.after_key())))
+        fields::unpack(head::packed_fields(self.after_key()))
     }
 
     /// The first value of one field.
-    pub fn field(&self, name: &HeaderName) -> Option<&[u8]> {
-        head::field(head::packed_fields(self.after_key()), name)
+    pub fn field(&self, name: &HeaderName) -> Option<HeaderValue> {
+        fields::first(head::packed_fields(self.after_key()), name)
     }
 
     /// The request fields it varies by, and their values.

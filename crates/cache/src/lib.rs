@@ -11,6 +11,7 @@ mod chunks;
 mod core;
 mod entry;
 mod evict;
+mod fields;
 mod fill;
 mod ghosts;
 mod head;
@@ -19,6 +20,7 @@ mod notes;
 mod parts;
 mod rows;
 mod shard;
+mod walk;
 
 pub use body::{Body, Extent, Growing, Reader, Verbatim};
 pub use budget::{Budget, Charge};

@@ -90,7 +90,7 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
         hits: entry.hits(),
         content_type: entry
             .field(&http::header::CONTENT_TYPE)
-            .map(|value| String::from_utf8_lossy(value).into_owned()),
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
         tags: entry.tags().iter().filter(|t| !is_internal(t)).map(ToString::to_string).collect(),
     }
 }
