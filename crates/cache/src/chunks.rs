@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 /// A body is cut in two if that saves as much.
-const SAVES_BYTES: usize = 160;
+pub(crate) const SAVES_BYTES: usize = 160;
 
 /// Larger than this, the classes of allocators are no longer known; what is lost is little.
 const CUT_MAX_BYTES: usize = 256 * 1024;
@@ -148,7 +148,7 @@ fn first_of(bytes: usize) -> usize {
 }
 
 /// The sizes around `bytes` that allocators have: four in every doubling (mimalloc, jemalloc), below 128 any.
-fn classes(bytes: usize) -> (usize, usize) {
+pub(crate) fn classes(bytes: usize) -> (usize, usize) {
     if bytes < 128 {
         return (bytes, bytes);
     }

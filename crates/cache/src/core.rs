@@ -4,6 +4,7 @@ use crate::budget::Budget;
 use crate::entry::{Entry, EntryHead, State};
 use crate::evict::Queues;
 use crate::fill::{Decided, Fill, Joined, Ticket};
+use crate::home::{Home, Homes};
 use crate::index::Index;
 use crate::rows::NO_ROW;
 use crate::shard::Shard;
@@ -141,6 +142,7 @@ pub struct Cache {
     /// One for all shards: choosing well needs to see everything, and only what comes or goes asks it.
     known: Mutex<Known>,
     budget: Arc<Budget>,
+    homes: Homes,
     body_max_bytes: AtomicU64,
     purges: AtomicU64,
     /// Purges that have begun and not returned.
@@ -189,6 +191,7 @@ impl Cache {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: foldhash::quality::RandomState::default(),
             known: Mutex::new(Known { index: Index::new(&budget), queues: Queues::default() }),
+            homes: Homes::new(&budget),
             budget,
             body_max_bytes: AtomicU64::new(0),
             purges: AtomicU64::new(0),
@@ -211,6 +214,11 @@ impl Cache {
     /// The budget, for others that hold memory on the cache's account.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
+    }
+
+    /// What the entries of a rule have in common.
+    pub(crate) fn home(&self, rule: &Arc<str>) -> Arc<Home> {
+        self.homes.of(rule)
     }
 
     /// The largest body stored, bytes.
@@ -379,7 +387,7 @@ impl Cache {
                 entry.mark(State::Dead);
                 return Err(Store::PurgedInFlight);
             }
-            if entry.body.is_part() && shard.has_whole(entry, hash) {
+            if entry.body().is_part() && shard.has_whole(entry, hash) {
                 entry.mark(State::Dead);
                 return Err(Store::WholeStored);
             }
@@ -563,7 +571,7 @@ impl Cache {
 fn weigh(ask: &Ask<'_>, entry: &Arc<Entry>) -> ReuseDecision {
     let mut decision = (ask.judge)(entry);
     let unasked = matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh);
-    if entry.state() == State::Soft && entry.body.is_part() && decision.verdict != Verdict::Pass {
+    if entry.state() == State::Soft && entry.body().is_part() && decision.verdict != Verdict::Pass {
         // Parts are not asked about; they are fetched anew.
         decision.verdict = Verdict::Refetch;
         decision.reason = Lookup::Purged;

@@ -141,11 +141,9 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::Body;
     use crate::budget::Budget;
-    use crate::chunks::Chunks;
-    use crate::entry::EntryHead;
-    use bytes::Bytes;
+    use crate::entry::{EntryHead, With};
+    use crate::home::Home;
     use http::{HeaderMap, StatusCode};
     use samovar_policy::Freshness;
     use samovar_reason::{Lifetime, Store};
@@ -175,9 +173,9 @@ mod tests {
             rule: "".into(),
             epoch: 0,
         };
-        let body = Bytes::from(vec![0; (number % 7) as usize * 100]);
-        let body = Body::Chunks(Arc::new(Chunks::new(vec![body], budget)));
-        Arc::new(Entry::new(&number.to_string(), &head, body, budget, 0, 1, 0))
+        let home = Arc::new(Home { rule: "".into(), budget: Arc::clone(budget) });
+        let body = vec![0; (number % 7) as usize * 100];
+        Arc::new(Entry::new(&number.to_string(), &head, With::Bytes(&[&body]), home, 0, 1, 0))
     }
 
     fn hash(entry: &Entry) -> u64 {

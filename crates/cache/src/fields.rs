@@ -9,6 +9,7 @@ use crate::walk::{Walk, put_number};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use samovar_policy::{HTTP_DATE_BYTES, parse_http_date, write_http_date};
+use smallvec::SmallVec;
 
 /// Names that six bits stand for: 1 for the first. Blocks live no longer than the process, so rows may move.
 pub(crate) static NAMES: [HeaderName; 58] = [
@@ -84,6 +85,10 @@ const _: () = assert!(NAMES.len() <= NAME_MASK as usize);
 /// Room for fields that an answer gets of ours: without it the map would be built twice.
 const SPARE_FIELDS: usize = 4;
 
+/// Fields that are looked at without an allocation, and room for what is written: three dates.
+const ROWS: usize = 24;
+const WRITTEN_BYTES: usize = 96;
+
 /// A value, and the form it is stored in.
 #[derive(Clone, Copy)]
 enum Value<'b> {
@@ -127,20 +132,12 @@ impl<'b> Value<'b> {
         }
     }
 
+    #[inline(always)]
     fn read(form: u8, walk: &mut Walk<'b>) -> Value<'b> {
         match form {
             DATE => Value::Date(u32::from_le_bytes(std::array::from_fn(|_| walk.byte()))),
             NUMBER => Value::Number(walk.number()),
             _ => Value::Text(walk.text()),
-        }
-    }
-
-    /// Length of its text.
-    fn len(&self) -> usize {
-        match self {
-            Value::Text(text) => text.len(),
-            Value::Date(_) => HTTP_DATE_BYTES,
-            Value::Number(n) => n.checked_ilog10().unwrap_or(0) as usize + 1,
         }
     }
 
@@ -211,52 +208,59 @@ pub(crate) fn pack(out: &mut Vec<u8>, headers: &HeaderMap) {
     }
 }
 
-/// The fields in their order.
-fn packed(bytes: &[u8]) -> impl Iterator<Item = (Name<'_>, Value<'_>)> {
-    let mut walk = Walk::new(bytes, 0);
-    std::iter::from_fn(move || {
-        if walk.is_at_end() {
-            return None;
-        }
-        let first = walk.byte();
-        let name = match first & NAME_MASK {
-            WRITTEN_OUT => Name::WrittenOut(walk.text()),
-            row => Name::Row(usize::from(row) - 1),
-        };
-        Some((name, Value::read(first >> FORM_SHIFT, &mut walk)))
-    })
+/// The next field. Every hit goes through all of them.
+#[inline(always)]
+fn next<'b>(walk: &mut Walk<'b>) -> Option<(Name<'b>, Value<'b>)> {
+    if walk.is_at_end() {
+        return None;
+    }
+    let first = walk.byte();
+    let name = match first & NAME_MASK {
+        WRITTEN_OUT => Name::WrittenOut(walk.text()),
+        row => Name::Row(usize::from(row) - 1),
+    };
+    Some((name, Value::read(first >> FORM_SHIFT, walk)))
 }
 
-/// The fields as slices of one buffer.
+/// The fields as slices of one buffer: a copy of what is stored, and behind it what is to be written for them.
 pub(crate) fn unpack(bytes: &[u8]) -> HeaderMap {
-    let (mut fields, mut text_bytes) = (0, 0);
-    for (_, value) in packed(bytes) {
-        fields += 1;
-        text_bytes += value.len();
+    let mut text = Vec::with_capacity(bytes.len() + WRITTEN_BYTES);
+    text.extend_from_slice(bytes);
+    let mut rows = SmallVec::<[(Name<'_>, usize, usize); ROWS]>::new();
+    let mut walk = Walk::new(bytes, 0);
+    while let Some((name, value)) = next(&mut walk) {
+        match value {
+            Value::Text(own) => rows.push((name, walk.at() - own.len(), walk.at())),
+            Value::Date(_) | Value::Number(_) => {
+                let from = text.len();
+                value.write(&mut text);
+                rows.push((name, from, text.len()));
+            }
+        }
     }
-    let mut text = Vec::with_capacity(text_bytes);
-    packed(bytes).for_each(|(_, value)| value.write(&mut text));
     let text = Bytes::from(text);
     // A map that is too small is built twice, and one gets fields of ours besides.
-    let mut map = HeaderMap::with_capacity((fields + SPARE_FIELDS).min(64));
-    let mut at = 0;
-    for (name, value) in packed(bytes) {
-        let end = at + value.len();
+    let mut map = HeaderMap::with_capacity((rows.len() + SPARE_FIELDS).min(64));
+    for (name, from, to) in rows {
         // What was a valid value when it was stored is one now.
-        if let (Some(name), Ok(value)) = (name.own(), HeaderValue::from_maybe_shared(text.slice(at..end))) {
+        if let (Some(name), Ok(value)) = (name.own(), HeaderValue::from_maybe_shared(text.slice(from..to))) {
             map.append(name, value);
         }
-        at = end;
     }
     map
 }
 
 /// The first value of one field.
 pub(crate) fn first(bytes: &[u8], wanted: &HeaderName) -> Option<HeaderValue> {
-    let (_, value) = packed(bytes).find(|(name, _)| name.is(wanted))?;
-    let mut text = Vec::with_capacity(value.len());
-    value.write(&mut text);
-    HeaderValue::from_maybe_shared(Bytes::from(text)).ok()
+    let mut walk = Walk::new(bytes, 0);
+    while let Some((name, value)) = next(&mut walk) {
+        if name.is(wanted) {
+            let mut text = Vec::new();
+            value.write(&mut text);
+            return HeaderValue::from_maybe_shared(Bytes::from(text)).ok();
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -9,10 +9,15 @@ use http::StatusCode;
 use samovar_policy::Freshness;
 use samovar_reason::Lifetime;
 
-/// Key, what is remembered, fields, in that order.
-pub(crate) fn pack(key: &str, head: &EntryHead, answered_ms: u64) -> Box<[u8]> {
+/// What is remembered begins with as many bytes that every hit finds without a walk.
+const FIXED_BYTES: usize = 5;
+
+/// Key, what is remembered, fields, in that order; the end of a body may follow.
+pub(crate) fn pack(key: &str, head: &EntryHead, answered_ms: u64) -> Vec<u8> {
     let text: usize = head.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 4).sum();
-    let mut out = Vec::with_capacity(key.len() + 64 + text);
+    let mut packed = Vec::with_capacity(text);
+    fields::pack(&mut packed, &head.headers);
+    let mut out = Vec::with_capacity(key.len() + 96 + packed.len());
     out.extend_from_slice(key.as_bytes());
     let f = &head.freshness;
     let flags =
@@ -21,6 +26,7 @@ pub(crate) fn pack(key: &str, head: &EntryHead, answered_ms: u64) -> Box<[u8]> {
     let [status_low, status_high] = head.status.as_u16().to_le_bytes();
     // What every hit looks at is found without a walk; how long the rest is stands first, once it is known.
     out.extend_from_slice(&[0, status_low, status_high, f.source as u8, flags]);
+    put_number(&mut out, packed.len() as u64);
     // "Until changed" is the largest number; turned round it is the smallest, and a byte.
     put_number(&mut out, f.lifetime_ms.wrapping_add(1));
     put_number(&mut out, f.initial_age_ms);
@@ -32,11 +38,11 @@ pub(crate) fn pack(key: &str, head: &EntryHead, answered_ms: u64) -> Box<[u8]> {
     put_number(&mut out, head.epoch);
     let remembered_bytes = out.len() - key.len();
     if let Some(first) = out.get_mut(key.len()) {
-        // Eight numbers of ten bytes at most.
+        // Nine numbers of ten bytes at most.
         *first = remembered_bytes as u8;
     }
-    fields::pack(&mut out, &head.headers);
-    out.into_boxed_slice()
+    out.extend_from_slice(&packed);
+    out
 }
 
 /// What is remembered of an answer beside its fields.
@@ -53,6 +59,7 @@ pub(crate) fn remembered(after_key: &[u8]) -> Remembered {
     let source = Lifetime::ALL.get(usize::from(walk.byte())).copied().unwrap_or(Lifetime::None);
     let flags = walk.byte();
     let flag = |n: u8| flags & (1 << n) != 0;
+    let _fields_bytes = walk.number();
     let lifetime_ms = walk.number().wrapping_sub(1);
     let initial_age_ms = walk.number();
     let answered_ms = walk.number();
@@ -84,8 +91,20 @@ pub(crate) fn status(after_key: &[u8]) -> StatusCode {
 
 /// The fields, out of what follows the key.
 pub(crate) fn packed_fields(after_key: &[u8]) -> &[u8] {
-    let at = after_key.first().copied().unwrap_or(0);
-    after_key.get(usize::from(at)..).unwrap_or_default()
+    let (from, to) = fields_at(after_key);
+    after_key.get(from..to).unwrap_or_default()
+}
+
+/// What follows the fields, out of what follows the key.
+pub(crate) fn after_fields(after_key: &[u8]) -> &[u8] {
+    let (_, to) = fields_at(after_key);
+    after_key.get(to..).unwrap_or_default()
+}
+
+/// Where the fields begin and end, out of what follows the key.
+fn fields_at(after_key: &[u8]) -> (usize, usize) {
+    let from = usize::from(after_key.first().copied().unwrap_or(0));
+    (from, from.saturating_add(Walk::new(after_key, FIXED_BYTES).number() as usize))
 }
 
 #[cfg(test)]
@@ -120,6 +139,7 @@ mod tests {
         fn what_is_packed_comes_out_as_it_was(
             key in "\\PC{0,80}",
             freshness in freshness(),
+            rest in proptest::collection::vec(any::<u8>(), 0..9),
             (answered_ms, epoch, status) in (any::<u64>(), any::<u64>(), 100_u16..1_000),
         ) {
             let headers = HeaderMap::from_iter([(header::ETAG, HeaderValue::from_static("\"x\""))]);
@@ -128,7 +148,8 @@ mod tests {
                 status, headers: headers.clone(), freshness, epoch,
                 vary: Vec::new(), tags: Vec::new(), reason: Store::Stored, rule: "".into(),
             };
-            let block = pack(&key, &head, answered_ms);
+            let mut block = pack(&key, &head, answered_ms);
+            block.extend_from_slice(&rest);
             prop_assert_eq!(&block[..key.len()], key.as_bytes());
             let after_key = &block[key.len()..];
             let got = remembered(after_key);
@@ -137,12 +158,13 @@ mod tests {
             prop_assert_eq!(super::status(after_key), status);
             let packed = packed_fields(after_key);
             prop_assert_eq!(fields::unpack(packed), headers);
+            prop_assert_eq!(after_fields(after_key), &rest);
         }
 
         /// Whatever the bytes are, reading them ends and stops at nothing.
         #[test]
         fn no_bytes_stop_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (remembered(&bytes), status(&bytes), packed_fields(&bytes));
+            let _ = (remembered(&bytes), status(&bytes), packed_fields(&bytes), after_fields(&bytes));
         }
     }
 }

@@ -78,14 +78,14 @@ impl Shard {
                 && stored.state() != State::Dead
                 && (stored.vary() == entry.vary() || !same_names(stored, entry))
                 // Parts of the very same are no reason to do without the rest of it.
-                && !(stored.body.is_part() && same_representation(&stored.headers(), &entry.headers()))
+                && !(stored.body().is_part() && same_representation(&stored.headers(), &entry.headers()))
         })
     }
 
     /// The parts that are here of the representation that `head` is of, if they may be used.
     pub(crate) fn part_like(&self, key: &str, hash: u64, head: &EntryHead, total: u64) -> Option<Arc<Entry>> {
         let fits = |stored: &&Arc<Entry>| {
-            matches!(&stored.body, Body::Parts(parts) if parts.total_bytes() == total)
+            matches!(stored.body(), Body::Parts(parts) if parts.total_bytes() == total)
                 && stored.state() == State::Live
                 && *stored.vary() == head.vary
                 && same_representation(&stored.headers(), &head.headers)
@@ -96,7 +96,7 @@ impl Shard {
     /// Whether the whole is stored of what `entry` is a part of.
     pub(crate) fn has_whole(&self, entry: &Arc<Entry>, hash: u64) -> bool {
         self.variants(hash, entry.key()).any(|stored| {
-            !stored.body.is_part() && stored.state() == State::Live && stored.vary() == entry.vary()
+            !stored.body().is_part() && stored.state() == State::Live && stored.vary() == entry.vary()
         })
     }
 

@@ -27,6 +27,10 @@ impl<'b> Walk<'b> {
         self.at >= self.bytes.len()
     }
 
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
     pub(crate) fn byte(&mut self) -> u8 {
         match self.bytes.get(self.at) {
             Some(byte) => {

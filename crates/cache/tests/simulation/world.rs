@@ -209,7 +209,7 @@ impl World {
             },
             judge: &|entry| {
                 let decision = reuse(&entry.freshness(), &facts(&headers), &wishes, now);
-                if entry.body.is_part() { judge_part(entry, &facts(&headers), decision) } else { decision }
+                if entry.body().is_part() { judge_part(entry, &facts(&headers), decision) } else { decision }
             },
             admit_after: 0,
             admit_period_ms: 0,
