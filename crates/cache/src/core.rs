@@ -120,6 +120,8 @@ pub struct Stats {
     pub used_bytes: u64,
     /// Of these, for the names of tags, which are nobody's own.
     pub tags_bytes: u64,
+    /// Of these, for fields that many entries have in common.
+    pub pairs_bytes: u64,
     /// Of these, for the heads of hot copies.
     pub hot_bytes: u64,
     /// The budget.
@@ -551,6 +553,7 @@ impl Cache {
         let mut stats = Stats {
             used_bytes: self.budget.used_bytes(),
             hot_bytes: self.budget.hot_bytes(),
+            pairs_bytes: self.homes.pairs().bytes(),
             tags_bytes: lock(&self.known).index.tags_bytes(),
             limit_bytes: self.budget.limit_bytes(),
             evictions: self.evictions.load(Ordering::Relaxed),

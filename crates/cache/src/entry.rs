@@ -149,7 +149,7 @@ impl Entry {
         requests: u32,
         answered_ms: u64,
     ) -> Entry {
-        let block = head::pack(key, head, answered_ms);
+        let block = head::pack(key, head, answered_ms, &home.pairs);
         Entry::charged(&block, key.len(), Extra::of(head), head.reason, with, home, pack(now_ms, requests))
     }
 
@@ -304,12 +304,12 @@ impl Entry {
 
     /// Its fields as they are sent, `Age`, `Cache-Status` and hop-by-hop ones apart. They are slices of one copy.
     pub fn headers(&self) -> HeaderMap {
-        fields::unpack(head::packed_fields(self.after_key()))
+        fields::unpack(head::packed_fields(self.after_key()), &self.home.pairs)
     }
 
     /// The first value of one field.
     pub fn field(&self, name: &HeaderName) -> Option<HeaderValue> {
-        fields::first(head::packed_fields(self.after_key()), name)
+        fields::first(head::packed_fields(self.after_key()), &self.home.pairs, name)
     }
 
     /// The request fields it varies by, and their values.

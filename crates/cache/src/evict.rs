@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::entry::{EntryHead, With};
-    use crate::home::Home;
+    use crate::home::Homes;
     use http::{HeaderMap, StatusCode};
     use samovar_policy::Freshness;
     use samovar_reason::{Lifetime, Store};
@@ -173,7 +173,7 @@ mod tests {
             rule: "".into(),
             epoch: 0,
         };
-        let home = Arc::new(Home { rule: "".into(), budget: Arc::clone(budget) });
+        let home = Homes::new(budget).of(&"".into());
         let body = vec![0; (number % 7) as usize * 100];
         Arc::new(Entry::new(&number.to_string(), &head, With::Bytes(&[&body]), home, 0, 1, 0))
     }

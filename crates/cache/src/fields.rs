@@ -1,10 +1,11 @@
 //! The fields of a stored answer as bytes, in as few as they can be read back from as they were.
 //!
 //! A byte is the name, of those that are usual, and the form of the value in its two highest bits. Dates and numbers are
-//! stored as such if writing them gives the very same text again. A map of fields takes about 110 bytes a field beside
+//! stored as such if writing them gives the very same text again, and fields that many answers have by a number. A map of fields takes about 110 bytes a field beside
 //! its text, and most of what is stored is never asked for again. Not here: what fields mean (`policy`), what else is
 //! packed with them (`head`).
 
+use crate::pairs::{Pair, Pairs};
 use crate::walk::{Walk, put_number};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -103,6 +104,8 @@ enum Value<'b> {
 const TEXT: u8 = 0;
 const DATE: u8 = 1;
 const NUMBER: u8 = 2;
+/// Of a field that is in `pairs`: its number takes what is left of the first byte, and one more.
+const COMMON: u8 = 3;
 
 impl<'b> Value<'b> {
     /// In the shortest form that gives it back to the byte.
@@ -191,12 +194,26 @@ impl Name<'_> {
     }
 }
 
-/// Appends the fields to `out`.
-pub(crate) fn pack(out: &mut Vec<u8>, headers: &HeaderMap) {
+/// A field as it is stored.
+enum Field<'b> {
+    Own(Name<'b>, Value<'b>),
+    Common(&'b Pair),
+}
+
+/// Appends the fields of an answer with this key to `out`.
+pub(crate) fn pack(out: &mut Vec<u8>, headers: &HeaderMap, pairs: &Pairs, key: &str) {
     for (name, value) in headers {
-        let value = Value::of(value.as_bytes());
-        let form = value.form() << FORM_SHIFT;
-        match NAMES.iter().position(|known| known == name) {
+        let row = NAMES.iter().position(|known| known == name);
+        let stored = Value::of(value.as_bytes());
+        if let (Value::Text(_), Some(row)) = (stored, row)
+            && let Some(number) = pairs.number_of(row as u8, value, key)
+        {
+            let [high, low] = number.to_be_bytes();
+            out.extend_from_slice(&[COMMON << FORM_SHIFT | high, low]);
+            continue;
+        }
+        let form = stored.form() << FORM_SHIFT;
+        match row {
             Some(row) => out.push((row as u8 + 1) | form),
             None => {
                 out.push(WRITTEN_OUT | form);
@@ -204,44 +221,62 @@ pub(crate) fn pack(out: &mut Vec<u8>, headers: &HeaderMap) {
                 out.extend_from_slice(name.as_str().as_bytes());
             }
         }
-        value.put(out);
+        stored.put(out);
     }
 }
 
 /// The next field. Every hit goes through all of them.
 #[inline(always)]
-fn next<'b>(walk: &mut Walk<'b>) -> Option<(Name<'b>, Value<'b>)> {
+fn next<'b>(walk: &mut Walk<'b>, pairs: &'b Pairs) -> Option<Field<'b>> {
     if walk.is_at_end() {
         return None;
     }
     let first = walk.byte();
-    let name = match first & NAME_MASK {
+    let (form, low) = (first >> FORM_SHIFT, first & NAME_MASK);
+    if form == COMMON {
+        return pairs.get(u16::from_be_bytes([low, walk.byte()])).map(Field::Common);
+    }
+    let name = match low {
         WRITTEN_OUT => Name::WrittenOut(walk.text()),
         row => Name::Row(usize::from(row) - 1),
     };
-    Some((name, Value::read(first >> FORM_SHIFT, walk)))
+    Some(Field::Own(name, Value::read(form, walk)))
 }
 
-/// The fields as slices of one buffer: a copy of what is stored, and behind it what is to be written for them.
-pub(crate) fn unpack(bytes: &[u8]) -> HeaderMap {
+/// The fields. Common ones have their values from the table, the others are slices of one buffer: a copy of what is
+/// stored, and behind it what is to be written for them.
+pub(crate) fn unpack(bytes: &[u8], pairs: &Pairs) -> HeaderMap {
     let mut text = Vec::with_capacity(bytes.len() + WRITTEN_BYTES);
     text.extend_from_slice(bytes);
-    let mut rows = SmallVec::<[(Name<'_>, usize, usize); ROWS]>::new();
+    let mut fields = SmallVec::<[(Field<'_>, usize); ROWS]>::new();
     let mut walk = Walk::new(bytes, 0);
-    while let Some((name, value)) = next(&mut walk) {
-        match value {
-            Value::Text(own) => rows.push((name, walk.at() - own.len(), walk.at())),
-            Value::Date(_) | Value::Number(_) => {
-                let from = text.len();
+    while let Some(field) = next(&mut walk, pairs) {
+        let to = match field {
+            Field::Own(_, Value::Text(_)) | Field::Common(_) => walk.at(),
+            Field::Own(_, value @ (Value::Date(_) | Value::Number(_))) => {
                 value.write(&mut text);
-                rows.push((name, from, text.len()));
+                text.len()
             }
-        }
+        };
+        fields.push((field, to));
     }
+    let mut written = bytes.len();
     let text = Bytes::from(text);
     // A map that is too small is built twice, and one gets fields of ours besides.
-    let mut map = HeaderMap::with_capacity((rows.len() + SPARE_FIELDS).min(64));
-    for (name, from, to) in rows {
+    let mut map = HeaderMap::with_capacity((fields.len() + SPARE_FIELDS).min(64));
+    for (field, to) in fields {
+        let (name, from) = match field {
+            Field::Common(pair) => {
+                if let Some(name) = NAMES.get(usize::from(pair.row)) {
+                    map.append(name.clone(), pair.value.clone());
+                }
+                continue;
+            }
+            Field::Own(name, Value::Text(own)) => (name, to - own.len()),
+            Field::Own(name, Value::Date(_) | Value::Number(_)) => {
+                (name, std::mem::replace(&mut written, to))
+            }
+        };
         // What was a valid value when it was stored is one now.
         if let (Some(name), Ok(value)) = (name.own(), HeaderValue::from_maybe_shared(text.slice(from..to))) {
             map.append(name, value);
@@ -251,13 +286,19 @@ pub(crate) fn unpack(bytes: &[u8]) -> HeaderMap {
 }
 
 /// The first value of one field.
-pub(crate) fn first(bytes: &[u8], wanted: &HeaderName) -> Option<HeaderValue> {
+pub(crate) fn first(bytes: &[u8], pairs: &Pairs, wanted: &HeaderName) -> Option<HeaderValue> {
     let mut walk = Walk::new(bytes, 0);
-    while let Some((name, value)) = next(&mut walk) {
-        if name.is(wanted) {
-            let mut text = Vec::new();
-            value.write(&mut text);
-            return HeaderValue::from_maybe_shared(Bytes::from(text)).ok();
+    while let Some(field) = next(&mut walk, pairs) {
+        match field {
+            Field::Common(pair) if NAMES.get(usize::from(pair.row)) == Some(wanted) => {
+                return Some(pair.value.clone());
+            }
+            Field::Own(name, value) if name.is(wanted) => {
+                let mut text = Vec::new();
+                value.write(&mut text);
+                return HeaderValue::from_maybe_shared(Bytes::from(text)).ok();
+            }
+            _ => {}
         }
     }
     None
@@ -266,6 +307,7 @@ pub(crate) fn first(bytes: &[u8], wanted: &HeaderName) -> Option<HeaderValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
     use proptest::prelude::*;
 
     fn headers() -> impl Strategy<Value = HeaderMap> {
@@ -296,18 +338,23 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_packed_comes_out_as_it_was(headers in headers()) {
-            let mut out = Vec::new();
-            pack(&mut out, &headers);
-            prop_assert_eq!(&unpack(&out), &headers);
-            for name in headers.keys().chain(&NAMES) {
-                prop_assert_eq!(first(&out, name), headers.get(name).cloned());
+            let pairs = Pairs::new(&Budget::new(1 << 30));
+            // Until all of them are common that can be.
+            for key in 0..40 {
+                let mut out = Vec::new();
+                pack(&mut out, &headers, &pairs, &key.to_string());
+                prop_assert_eq!(&unpack(&out, &pairs), &headers);
+                for name in headers.keys().chain(&NAMES) {
+                    prop_assert_eq!(first(&out, &pairs, name), headers.get(name).cloned());
+                }
             }
         }
 
         /// Whatever the bytes are, reading them ends and stops at nothing.
         #[test]
         fn no_bytes_stop_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (unpack(&bytes), first(&bytes, &header::DATE));
+            let pairs = Pairs::new(&Budget::new(1 << 30));
+            let _ = (unpack(&bytes, &pairs), first(&bytes, &pairs, &header::DATE));
         }
     }
 
@@ -333,11 +380,16 @@ mod tests {
             ("expires", "-1", 1 + 1 + 2),
             ("x-own", "Sat, 21 Nov 2026 13:00:00 GMT", 1 + 1 + 5 + 4),
         ] {
-            let mut out = Vec::new();
+            let pairs = Pairs::new(&Budget::new(1 << 30));
             let name = HeaderName::from_static(name);
-            pack(&mut out, &HeaderMap::from_iter([(name.clone(), HeaderValue::from_static(value))]));
-            assert_eq!(out.len(), bytes, "{name}: {value}");
-            assert_eq!(first(&out, &name).unwrap(), value);
+            let headers = HeaderMap::from_iter([(name.clone(), HeaderValue::from_static(value))]);
+            for key in 0..100 {
+                let mut out = Vec::new();
+                pack(&mut out, &headers, &pairs, &key.to_string());
+                let common = key > 14 && out.len() == 2;
+                assert!(out.len() == bytes || common, "{name}: {value} takes {}", out.len());
+                assert_eq!(first(&out, &pairs, &name).unwrap(), value);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::entry::EntryHead;
 use crate::fields;
+use crate::pairs::Pairs;
 use crate::walk::{Walk, put_number};
 use http::StatusCode;
 use samovar_policy::Freshness;
@@ -13,10 +14,10 @@ use samovar_reason::Lifetime;
 const FIXED_BYTES: usize = 5;
 
 /// Key, what is remembered, fields, in that order; the end of a body may follow.
-pub(crate) fn pack(key: &str, head: &EntryHead, answered_ms: u64) -> Vec<u8> {
+pub(crate) fn pack(key: &str, head: &EntryHead, answered_ms: u64, pairs: &Pairs) -> Vec<u8> {
     let text: usize = head.headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 4).sum();
     let mut packed = Vec::with_capacity(text);
-    fields::pack(&mut packed, &head.headers);
+    fields::pack(&mut packed, &head.headers, pairs, key);
     let mut out = Vec::with_capacity(key.len() + 96 + packed.len());
     out.extend_from_slice(key.as_bytes());
     let f = &head.freshness;
@@ -110,6 +111,7 @@ fn fields_at(after_key: &[u8]) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
     use http::{HeaderMap, HeaderValue, header};
     use proptest::prelude::*;
     use samovar_reason::Store;
@@ -148,7 +150,8 @@ mod tests {
                 status, headers: headers.clone(), freshness, epoch,
                 vary: Vec::new(), tags: Vec::new(), reason: Store::Stored, rule: "".into(),
             };
-            let mut block = pack(&key, &head, answered_ms);
+            let pairs = Pairs::new(&Budget::new(1 << 20));
+            let mut block = pack(&key, &head, answered_ms, &pairs);
             block.extend_from_slice(&rest);
             prop_assert_eq!(&block[..key.len()], key.as_bytes());
             let after_key = &block[key.len()..];
@@ -157,7 +160,7 @@ mod tests {
             prop_assert_eq!((got.answered_ms, got.epoch), (answered_ms, epoch));
             prop_assert_eq!(super::status(after_key), status);
             let packed = packed_fields(after_key);
-            prop_assert_eq!(fields::unpack(packed), headers);
+            prop_assert_eq!(fields::unpack(packed, &pairs), headers);
             prop_assert_eq!(after_fields(after_key), &rest);
         }
 

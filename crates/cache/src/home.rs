@@ -1,8 +1,10 @@
-//! What entries have in common: the rule that was in force, and what they are charged to. An entry points at it.
+//! What entries have in common: the rule that was in force, what they are charged to, the fields that many have. An entry
+//! points at it.
 //!
 //! Not here: what a rule is (`rules`).
 
 use crate::budget::Budget;
+use crate::pairs::Pairs;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,18 +16,25 @@ const KEPT: usize = 64;
 pub(crate) struct Home {
     pub rule: Arc<str>,
     pub budget: Arc<Budget>,
+    pub pairs: Arc<Pairs>,
 }
 
 /// The homes by their rules. Asked for when something is stored, not when it is looked up.
 #[derive(Debug)]
 pub(crate) struct Homes {
     budget: Arc<Budget>,
+    pairs: Arc<Pairs>,
     by_rule: Mutex<HashMap<Arc<str>, Arc<Home>, foldhash::fast::RandomState>>,
 }
 
 impl Homes {
     pub(crate) fn new(budget: &Arc<Budget>) -> Homes {
-        Homes { budget: Arc::clone(budget), by_rule: Mutex::default() }
+        let pairs = Arc::new(Pairs::new(budget));
+        Homes { budget: Arc::clone(budget), pairs, by_rule: Mutex::default() }
+    }
+
+    pub(crate) fn pairs(&self) -> &Pairs {
+        &self.pairs
     }
 
     pub(crate) fn of(&self, rule: &Arc<str>) -> Arc<Home> {
@@ -38,7 +47,8 @@ impl Homes {
         if by_rule.len() >= KEPT && by_rule.len() == by_rule.capacity() {
             by_rule.retain(|_, home| Arc::strong_count(home) > 1);
         }
-        let home = Arc::new(Home { rule: Arc::clone(rule), budget: Arc::clone(&self.budget) });
+        let (budget, pairs) = (Arc::clone(&self.budget), Arc::clone(&self.pairs));
+        let home = Arc::new(Home { rule: Arc::clone(rule), budget, pairs });
         by_rule.insert(Arc::clone(rule), Arc::clone(&home));
         home
     }

@@ -19,6 +19,7 @@ mod home;
 mod index;
 mod notes;
 mod own;
+mod pairs;
 mod parts;
 mod rows;
 mod shard;

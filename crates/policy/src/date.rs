@@ -35,7 +35,7 @@ pub fn write_http_date(epoch_s: u32) -> [u8; HTTP_DATE_BYTES] {
     let [m0, m1, m2] = MONTH_NAMES.get(month as usize).copied().unwrap_or_default();
     // 1970 began on a Thursday.
     let [w0, w1, w2] = DAY_NAMES.get((day % 7) as usize).copied().unwrap_or_default();
-    let two = |n: u32| [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+    let two = |n: u32| TWO_DIGITS.get(n as usize).copied().unwrap_or_default();
     let ([d0, d1], [y0, y1], [y2, y3]) = (two(of_month), two(year / 100), two(year % 100));
     let ([h0, h1], [n0, n1], [s0, s1]) = (two(second / 3_600), two(second / 60 % 60), two(second % 60));
     [
@@ -43,6 +43,18 @@ pub fn write_http_date(epoch_s: u32) -> [u8; HTTP_DATE_BYTES] {
         b':', s0, s1, b' ', b'G', b'M', b'T',
     ]
 }
+
+/// 00 to 99.
+#[expect(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+static TWO_DIGITS: [[u8; 2]; 100] = {
+    let mut digits = [[b'0'; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        digits[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    digits
+};
 
 const MONTH_NAMES: [[u8; 3]; 12] = [
     *b"Jan", *b"Feb", *b"Mar", *b"Apr", *b"May", *b"Jun", *b"Jul", *b"Aug", *b"Sep", *b"Oct", *b"Nov",
