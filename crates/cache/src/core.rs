@@ -164,19 +164,19 @@ struct Known {
 impl Known {
     fn insert(&mut self, entry: &Arc<Entry>, hash: u64) {
         self.queues.insert(entry, hash);
-        self.index.insert(entry);
+        self.index.insert(entry, self.queues.rows());
     }
 
     fn remove(&mut self, entry: &Arc<Entry>) {
         if entry.row.load(Ordering::Relaxed) != NO_ROW {
-            self.index.remove(entry);
+            self.index.remove(entry, self.queues.rows());
             self.queues.remove(entry);
         }
     }
 
     fn with_tag(&self, tag: &str) -> Vec<Arc<Entry>> {
         let rows = self.index.with_tag(tag).into_iter().flatten();
-        rows.filter_map(|row| self.queues.entry(row)).cloned().collect()
+        rows.filter_map(|row| self.queues.rows().entry(row)).cloned().collect()
     }
 }
 
@@ -457,10 +457,10 @@ impl Cache {
         let found = {
             let known = lock(&self.known);
             match scope {
-                Scope::Url(url) => known.index.with_url(url),
-                Scope::Prefix(prefix) => known.index.with_prefix(prefix),
+                Scope::Url(url) => known.index.with_url(url, known.queues.rows()),
+                Scope::Prefix(prefix) => known.index.with_prefix(prefix, known.queues.rows()),
                 Scope::Tag(tag) | Scope::Made { tag, .. } => known.with_tag(tag),
-                Scope::All => known.index.all(),
+                Scope::All => known.index.all(known.queues.rows()),
             }
         };
         for entry in &found {
@@ -545,7 +545,8 @@ impl Cache {
 
     /// Every variant of one URL.
     pub fn of_url(&self, url: &str) -> Vec<Arc<Entry>> {
-        lock(&self.known).index.with_url(url)
+        let known = lock(&self.known);
+        known.index.with_url(url, known.queues.rows())
     }
 
     /// Figures now.

@@ -106,9 +106,9 @@ impl Queues {
         }
     }
 
-    /// The entry of a row.
-    pub(crate) fn entry(&self, number: u32) -> Option<&Arc<Entry>> {
-        self.rows.entry(number)
+    /// The rows of all entries.
+    pub(crate) fn rows(&self) -> &Rows {
+        &self.rows
     }
 
     /// The next entry to leave; the caller removes it, here and elsewhere. `None` if there is none.

@@ -16,16 +16,22 @@ pub(crate) const ROW_BYTES: u64 = 2 * size_of::<u16>() as u64;
 /// Nobody's fingerprint.
 const NONE: u16 = 0;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Ghosts {
     /// A power of two of them, or none yet.
     buckets: Vec<Bucket>,
 }
 
 /// The youngest first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Bucket([u16; BUCKET]);
+
+impl std::fmt::Debug for Ghosts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ghosts {{ buckets: {} }}", self.buckets.len())
+    }
+}
 
 impl Ghosts {
     /// Something with this hash left probation, and so many are in.

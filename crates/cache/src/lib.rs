@@ -18,6 +18,7 @@ mod head;
 mod home;
 mod index;
 mod notes;
+mod order;
 mod own;
 mod pairs;
 mod parts;
