@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 /// A body is cut in two if that saves as much.
-pub(crate) const SAVES_BYTES: usize = 160;
+const SAVES_BYTES: usize = 160;
 
 /// Larger than this, the classes of allocators are no longer known; what is lost is little.
 const CUT_MAX_BYTES: usize = 256 * 1024;

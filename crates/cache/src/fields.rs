@@ -83,8 +83,9 @@ const NAME_MASK: u8 = (1 << FORM_SHIFT) - 1;
 
 const _: () = assert!(NAMES.len() <= NAME_MASK as usize);
 
-/// Room for fields that an answer gets of ours: without it the map would be built twice.
-const SPARE_FIELDS: usize = 4;
+/// Room for fields that an answer gets of ours: without it the map would be built twice, and one that is all but full is
+/// slow to fill.
+const SPARE_FIELDS: usize = 8;
 
 /// Fields that are looked at without an allocation, and room for what is written: three dates.
 const ROWS: usize = 24;
@@ -262,7 +263,6 @@ pub(crate) fn unpack(bytes: &[u8], pairs: &Pairs) -> HeaderMap {
     }
     let mut written = bytes.len();
     let text = Bytes::from(text);
-    // A map that is too small is built twice, and one gets fields of ours besides.
     let mut map = HeaderMap::with_capacity((fields.len() + SPARE_FIELDS).min(64));
     for (field, to) in fields {
         let (name, from) = match field {
