@@ -117,7 +117,7 @@ fn small_answers_do_not_keep_large_buffers() {
     let stats = server.json(&["cache", "stats"]);
     let charged = stats["used_bytes"].as_u64().unwrap() / 1024;
     // The records of the last requests have a bound of their own; half as much again is the allocator's.
-    assert!(charged > 8_000, "the test must fill the cache: {stats}");
+    assert!(charged > 6_000, "the test must fill the cache: {stats}");
     assert!(grown < charged * 3 / 2 + 40_000, "{grown} KiB taken for {charged} KiB accounted");
 }
 
@@ -126,11 +126,18 @@ fn small_answers_do_not_keep_large_buffers() {
 fn tiles_take_hardly_more_than_their_bytes() {
     const TILES: u64 = 6_000;
     const TILE_BYTES: u64 = 15 * 1024;
-    let origin = Origin::new(|_| {
+    let origin = Origin::new(|asked| {
+        // Each its own, as what names one representation is.
+        let number = asked
+            .target()
+            .bytes()
+            .filter(u8::is_ascii_digit)
+            .fold(0_u64, |n, b| n.wrapping_mul(10).wrapping_add(u64::from(b - b'0')));
+        let tag = format!("\"3c00-{number:013x}\"");
         let fields = own(&[
             ("Content-Type", "image/png"),
             ("Last-Modified", "Tue, 04 Mar 2025 10:22:31 GMT"),
-            ("ETag", "\"3c00-62f8e5d1c8b40\""),
+            ("ETag", &tag),
             ("Cache-Control", "public, max-age=86400"),
         ]);
         (200, fields, vec![b'x'; TILE_BYTES as usize])
@@ -155,6 +162,6 @@ fn tiles_take_hardly_more_than_their_bytes() {
     }
     let (resident, used) = (figures().0 - resident, figures().1 - used);
     let bodies = TILES * TILE_BYTES;
-    assert!(used - bodies <= 470 * TILES, "{} bytes accounted beside a tile", (used - bodies) / TILES);
+    assert!(used - bodies <= 275 * TILES, "{} bytes accounted beside a tile", (used - bodies) / TILES);
     assert!(resident <= bodies / 100 * 108, "{} bytes taken beside a tile", (resident - bodies) / TILES);
 }

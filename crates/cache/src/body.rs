@@ -1,4 +1,4 @@
-//! A stored body: chunks in memory, a body still growing, or an extent in a file.
+//! A stored body: in its entry, chunks in memory, a body still growing, or an extent in a file.
 //!
 //! A growing body has one writer (the fill) and any number of readers on any core. A slow reader holds back
 //! neither the writer nor the others: while the body is worth storing it is kept whole; once it turns out too
@@ -24,6 +24,8 @@ const WINDOW_BYTES: u64 = 256 * 1024;
 /// A stored body.
 #[derive(Clone, Debug)]
 pub enum Body {
+    /// Whole, and small: in the entry itself. See [`crate::Entry::slice`].
+    Own,
     /// Whole, in memory.
     Chunks(Arc<Chunks>),
     /// Arriving.
@@ -57,12 +59,12 @@ pub struct Extent {
 }
 
 impl Body {
-    /// Length of the whole in bytes if it is known by now and all of it is or will be here.
-    pub fn len_bytes(&self) -> Option<u64> {
+    /// See [`crate::Entry::len_bytes`]; of what is in the entry, the entry knows.
+    pub(crate) fn len_bytes(&self) -> Option<u64> {
         match self {
             Body::Chunks(c) => Some(c.len_bytes()),
             Body::Growing(g) => g.len_bytes(),
-            Body::Parts(_) | Body::Verbatim(_) => None,
+            Body::Own | Body::Parts(_) | Body::Verbatim(_) => None,
             Body::Extent(extent) => Some(extent.len),
         }
     }
@@ -75,6 +77,7 @@ impl Body {
     /// What it costs beside its bytes.
     pub(crate) fn frame_bytes(&self) -> u64 {
         match self {
+            Body::Own => 0,
             Body::Chunks(chunks) => chunks.frame_bytes(),
             Body::Parts(parts) => parts.frame_bytes(),
             Body::Verbatim(body) => {
@@ -86,7 +89,7 @@ impl Body {
     }
 
     /// Bytes that are held in memory for it, or announced.
-    pub fn held_bytes(&self) -> u64 {
+    pub(crate) fn held_bytes(&self) -> u64 {
         match self {
             Body::Parts(parts) => parts.memory_bytes(),
             Body::Verbatim(body) => body.chunks.len_bytes(),
@@ -234,16 +237,27 @@ impl Growing {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// All of it, in pieces as they came; merged ones first, and how many these are. For the writer, at the end.
+    pub(crate) fn pieces(&self) -> (Vec<Bytes>, usize) {
+        let inner = self.lock();
+        (inner.parts.iter().cloned().collect(), inner.parts.len() - inner.raw_parts.min(inner.parts.len()))
+    }
+
+    /// The same bytes as they are stored, once they are. Who stores them pays from here on; what the readers of the
+    /// growing body still hold is the same memory. Before `end`.
+    pub(crate) fn settle(&self, stored: Vec<Bytes>) {
+        let mut inner = self.lock();
+        inner.charge.resize(0);
+        inner.parts = stored.into();
+        (inner.raw_parts, inner.raw_bytes) = (0, 0);
+    }
+
     /// The whole body in exact-fit chunks. The writer calls it once, at the end, before `end`.
     pub(crate) fn to_chunks(&self, budget: &Arc<Budget>) -> Arc<Chunks> {
-        let mut inner = self.lock();
-        let merged = inner.parts.len() - inner.raw_parts.min(inner.parts.len());
-        let raw: Vec<Bytes> = inner.parts.drain(merged..).collect();
-        let chunks = Arc::new(Chunks::with_large(inner.parts.iter().cloned().collect(), &raw, budget));
-        // From here on the chunks pay; what the readers of the growing body still hold is the same memory.
-        inner.charge.resize(0);
-        inner.parts = chunks.parts().into();
-        (inner.raw_parts, inner.raw_bytes) = (0, 0);
+        let (mut pieces, merged) = self.pieces();
+        let raw = pieces.split_off(merged.min(pieces.len()));
+        let chunks = Arc::new(Chunks::with_large(pieces, &raw, budget));
+        self.settle(chunks.parts());
         chunks
     }
 }

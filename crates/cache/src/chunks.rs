@@ -148,7 +148,7 @@ fn first_of(bytes: usize) -> usize {
 }
 
 /// The sizes around `bytes` that allocators have: four in every doubling (mimalloc, jemalloc), below 128 any.
-fn classes(bytes: usize) -> (usize, usize) {
+pub(crate) fn classes(bytes: usize) -> (usize, usize) {
     if bytes < 128 {
         return (bytes, bytes);
     }

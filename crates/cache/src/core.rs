@@ -4,6 +4,7 @@ use crate::budget::Budget;
 use crate::entry::{Entry, EntryHead, State};
 use crate::evict::Queues;
 use crate::fill::{Decided, Fill, Joined, Ticket};
+use crate::home::{Home, Homes};
 use crate::index::Index;
 use crate::rows::NO_ROW;
 use crate::shard::Shard;
@@ -121,6 +122,8 @@ pub struct Stats {
     pub beside_bytes: u64,
     /// Of these, for the names of tags, which are nobody's own.
     pub tags_bytes: u64,
+    /// Of these, for fields that many entries have in common.
+    pub pairs_bytes: u64,
     /// Of these, for the heads of hot copies.
     pub hot_bytes: u64,
     /// The budget.
@@ -143,6 +146,7 @@ pub struct Cache {
     /// One for all shards: choosing well needs to see everything, and only what comes or goes asks it.
     known: Mutex<Known>,
     budget: Arc<Budget>,
+    homes: Homes,
     body_max_bytes: AtomicU64,
     purges: AtomicU64,
     /// Purges that have begun and not returned.
@@ -162,19 +166,19 @@ struct Known {
 impl Known {
     fn insert(&mut self, entry: &Arc<Entry>, hash: u64) {
         self.queues.insert(entry, hash);
-        self.index.insert(entry);
+        self.index.insert(entry, self.queues.rows());
     }
 
     fn remove(&mut self, entry: &Arc<Entry>) {
         if entry.row.load(Ordering::Relaxed) != NO_ROW {
-            self.index.remove(entry);
+            self.index.remove(entry, self.queues.rows());
             self.queues.remove(entry);
         }
     }
 
     fn with_tag(&self, tag: &str) -> Vec<Arc<Entry>> {
         let rows = self.index.with_tag(tag).into_iter().flatten();
-        rows.filter_map(|row| self.queues.entry(row)).cloned().collect()
+        rows.filter_map(|row| self.queues.rows().entry(row)).cloned().collect()
     }
 }
 
@@ -191,6 +195,7 @@ impl Cache {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: foldhash::quality::RandomState::default(),
             known: Mutex::new(Known { index: Index::new(&budget), queues: Queues::default() }),
+            homes: Homes::new(&budget),
             budget,
             body_max_bytes: AtomicU64::new(0),
             purges: AtomicU64::new(0),
@@ -213,6 +218,11 @@ impl Cache {
     /// The budget, for others that hold memory on the cache's account.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
+    }
+
+    /// What the entries of a rule have in common.
+    pub(crate) fn home(&self, rule: &Arc<str>) -> Arc<Home> {
+        self.homes.of(rule)
     }
 
     /// The largest body stored, bytes.
@@ -381,7 +391,7 @@ impl Cache {
                 entry.mark(State::Dead);
                 return Err(Store::PurgedInFlight);
             }
-            if entry.body.is_part() && shard.has_whole(entry, hash) {
+            if entry.body().is_part() && shard.has_whole(entry, hash) {
                 entry.mark(State::Dead);
                 return Err(Store::WholeStored);
             }
@@ -449,10 +459,10 @@ impl Cache {
         let found = {
             let known = lock(&self.known);
             match scope {
-                Scope::Url(url) => known.index.with_url(url),
-                Scope::Prefix(prefix) => known.index.with_prefix(prefix),
+                Scope::Url(url) => known.index.with_url(url, known.queues.rows()),
+                Scope::Prefix(prefix) => known.index.with_prefix(prefix, known.queues.rows()),
                 Scope::Tag(tag) | Scope::Made { tag, .. } => known.with_tag(tag),
-                Scope::All => known.index.all(),
+                Scope::All => known.index.all(known.queues.rows()),
             }
         };
         for entry in &found {
@@ -537,7 +547,8 @@ impl Cache {
 
     /// Every variant of one URL.
     pub fn of_url(&self, url: &str) -> Vec<Arc<Entry>> {
-        lock(&self.known).index.with_url(url)
+        let known = lock(&self.known);
+        known.index.with_url(url, known.queues.rows())
     }
 
     /// Figures now.
@@ -546,6 +557,7 @@ impl Cache {
             used_bytes: self.budget.used_bytes(),
             beside_bytes: self.budget.beside_bytes(),
             hot_bytes: self.budget.hot_bytes(),
+            pairs_bytes: self.homes.pairs().bytes(),
             tags_bytes: lock(&self.known).index.tags_bytes(),
             limit_bytes: self.budget.limit_bytes(),
             evictions: self.evictions.load(Ordering::Relaxed),
@@ -566,7 +578,7 @@ impl Cache {
 fn weigh(ask: &Ask<'_>, entry: &Arc<Entry>) -> ReuseDecision {
     let mut decision = (ask.judge)(entry);
     let unasked = matches!(decision.verdict, Verdict::Serve | Verdict::ServeAndRefresh);
-    if entry.state() == State::Soft && entry.body.is_part() && decision.verdict != Verdict::Pass {
+    if entry.state() == State::Soft && entry.body().is_part() && decision.verdict != Verdict::Pass {
         // Parts are not asked about; they are fetched anew.
         decision.verdict = Verdict::Refetch;
         decision.reason = Lookup::Purged;

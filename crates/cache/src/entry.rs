@@ -1,13 +1,14 @@
 //! One stored answer. It never changes once stored, its state and its counters apart: a 304 or a new fetch makes
 //! another entry that may share the body.
 //!
-//! One allocation for what changes, one for the head (see `head`), one for the body: what lies beside the bytes of a
+//! One allocation for what changes, one for the head and a small body (see `head`, `own`): what lies beside the bytes of a
 //! body is paid for a million times. Not here: how a head is packed (`head`), where entries are found (`shard`).
 
 use crate::body::Body;
-use crate::budget::{Budget, Charge};
+use crate::budget::Charge;
 use crate::head::{self, Remembered};
-use crate::{evict, index, rows, shard};
+use crate::home::Home;
+use crate::{evict, fields, index, own, rows, shard};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use samovar_policy::{Freshness, VaryValues};
@@ -51,14 +52,12 @@ pub struct EntryHead {
 /// One stored answer.
 #[derive(Debug)]
 pub struct Entry {
-    /// Key, what is remembered, fields: see `head`.
+    /// Key, what is remembered, fields: see `head`. The end of a body that is its own.
     block: Box<[u8]>,
-    rule: Arc<str>,
+    held: Held,
+    home: Arc<Home>,
     /// What most have none of.
     extra: Option<Box<Extra>>,
-    /// Its body.
-    pub body: Body,
-    budget: Arc<Budget>,
     /// Requests in the running window (low 24 bits) and the window's start in ms (the rest).
     meter: AtomicU64,
     /// Requests answered from it in all.
@@ -76,6 +75,27 @@ pub struct Entry {
     /// The queue it is in, for `evict`.
     pub(crate) queue: AtomicU8,
 }
+
+/// The body, in as few bytes here as can be.
+#[derive(Debug)]
+enum Held {
+    /// Its own: what lies beside the block of it.
+    Own(Box<[u8]>),
+    /// Any other; never [`Body::Own`].
+    Other(Box<Body>),
+}
+
+/// What an entry is made with.
+#[derive(Debug)]
+pub(crate) enum With<'b> {
+    /// A body as it is.
+    Body(Body),
+    /// A small one, copied.
+    Bytes(&'b [&'b [u8]]),
+}
+
+/// Said of every body that is in its entry.
+static OWN: Body = Body::Own;
 
 /// What some entries have beside their fields.
 #[derive(Clone, Debug)]
@@ -123,59 +143,125 @@ impl Entry {
     pub(crate) fn new(
         key: &str,
         head: &EntryHead,
-        body: Body,
-        budget: &Arc<Budget>,
+        with: With<'_>,
+        home: Arc<Home>,
         now_ms: u64,
         requests: u32,
         answered_ms: u64,
     ) -> Entry {
-        Entry::charged(Entry {
-            block: head::pack(key, head, answered_ms),
-            rule: Arc::clone(&head.rule),
-            extra: Extra::of(head),
-            body,
-            budget: Arc::clone(budget),
-            meter: AtomicU64::new(pack(now_ms, requests)),
-            hits: AtomicU64::new(0),
-            hot_copies: AtomicU32::new(0),
-            row: AtomicU32::new(rows::NO_ROW),
-            key_bytes: key.len() as u32,
-            reason: head.reason,
-            state: AtomicU8::new(State::Live as u8),
-            uses: AtomicU8::new(0),
-            queue: AtomicU8::new(0),
-        })
+        let block = head::pack(key, head, answered_ms, &home.pairs);
+        Entry::charged(&block, key.len(), Extra::of(head), head.reason, with, home, pack(now_ms, requests))
     }
 
     /// The same head with another body, as yet unused.
-    pub(crate) fn with_body(&self, body: Body, now_ms: u64, requests: u32) -> Entry {
-        Entry::charged(Entry {
-            block: self.block.clone(),
-            rule: Arc::clone(&self.rule),
-            extra: self.extra.clone(),
-            body,
-            budget: Arc::clone(&self.budget),
-            meter: AtomicU64::new(pack(now_ms, requests)),
+    pub(crate) fn again(&self, with: With<'_>, now_ms: u64, requests: u32) -> Entry {
+        let head = self.block.len() - self.behind().len();
+        Entry::charged(
+            self.block.get(..head).unwrap_or_default(),
+            self.key_bytes as usize,
+            self.extra.clone(),
+            self.reason,
+            with,
+            Arc::clone(&self.home),
+            pack(now_ms, requests),
+        )
+    }
+
+    fn charged(
+        head: &[u8],
+        key_bytes: usize,
+        extra: Option<Box<Extra>>,
+        reason: Store,
+        with: With<'_>,
+        home: Arc<Home>,
+        meter: u64,
+    ) -> Entry {
+        let (block, held) = match with {
+            With::Body(body) => (head.into(), Held::Other(Box::new(body))),
+            With::Bytes(pieces) => {
+                let (block, beside) = own::lay(head, pieces);
+                (block, Held::Own(beside))
+            }
+        };
+        let entry = Entry {
+            block,
+            held,
+            home,
+            extra,
+            meter: AtomicU64::new(meter),
             hits: AtomicU64::new(0),
             hot_copies: AtomicU32::new(0),
             row: AtomicU32::new(rows::NO_ROW),
-            key_bytes: self.key_bytes,
-            reason: self.reason,
+            key_bytes: key_bytes as u32,
+            reason,
             state: AtomicU8::new(State::Live as u8),
             uses: AtomicU8::new(0),
             queue: AtomicU8::new(0),
-        })
-    }
-
-    fn charged(entry: Entry) -> Entry {
-        entry.budget.take(entry.own_bytes());
+        };
+        entry.home.budget.take(entry.own_bytes());
         entry
     }
 
-    /// Bytes it costs beside those of the body.
+    /// Bytes it is charged: all beside the body, and the body if it is its own.
     fn own_bytes(&self) -> u64 {
         let extra = self.extra.as_ref().map_or(0, |extra| extra.bytes());
-        OVERHEAD_BYTES + self.block.len() as u64 + extra + self.body.frame_bytes()
+        let held = match &self.held {
+            Held::Own(beside) => beside.len() as u64,
+            Held::Other(body) => size_of::<Body>() as u64 + body.frame_bytes(),
+        };
+        OVERHEAD_BYTES + self.block.len() as u64 + extra + held
+    }
+
+    /// Its body.
+    pub fn body(&self) -> &Body {
+        match &self.held {
+            Held::Own(_) => &OWN,
+            Held::Other(body) => body,
+        }
+    }
+
+    /// The first bytes of a body of its own, which lie beside the block.
+    pub(crate) fn beside(&self) -> &[u8] {
+        match &self.held {
+            Held::Own(beside) => beside,
+            Held::Other(_) => &[],
+        }
+    }
+
+    /// The last bytes of a body of its own, which lie behind the head.
+    pub(crate) fn behind(&self) -> &[u8] {
+        head::after_fields(self.after_key())
+    }
+
+    /// Length of the whole body in bytes if it is known by now and all of it is or will be here.
+    pub fn len_bytes(&self) -> Option<u64> {
+        match &self.held {
+            Held::Own(beside) => Some((beside.len() + self.behind().len()) as u64),
+            Held::Other(body) => body.len_bytes(),
+        }
+    }
+
+    /// Bytes that are held in memory for the body, or announced.
+    pub fn held_bytes(&self) -> u64 {
+        match &self.held {
+            Held::Own(_) => self.len_bytes().unwrap_or(0),
+            Held::Other(body) => body.held_bytes(),
+        }
+    }
+
+    /// The bytes `start..end` of a body that is whole and in memory, as shared slices. Each keeps the body, and its
+    /// charge, as long as it is held.
+    pub fn slice(self: &Arc<Self>, start: u64, end: u64) -> Option<Vec<Bytes>> {
+        match self.body() {
+            Body::Own => Some(own::slice(self, start, end)),
+            Body::Chunks(chunks) => Some(chunks.slice(start, end)),
+            Body::Growing(_) | Body::Parts(_) | Body::Verbatim(_) | Body::Extent(_) => None,
+        }
+    }
+
+    /// All of a body that is whole and in memory.
+    pub fn whole(self: &Arc<Self>) -> Option<Vec<Bytes>> {
+        self.slice(0, self.len_bytes()?)
     }
 
     /// Its key.
@@ -218,12 +304,12 @@ impl Entry {
 
     /// Its fields as they are sent, `Age`, `Cache-Status` and hop-by-hop ones apart. They are slices of one copy.
     pub fn headers(&self) -> HeaderMap {
-        head::fields(&Bytes::copy_from_slice(head::packed_fields(self.after_key())))
+        fields::unpack(head::packed_fields(self.after_key()), &self.home.pairs)
     }
 
     /// The first value of one field.
-    pub fn field(&self, name: &HeaderName) -> Option<&[u8]> {
-        head::field(head::packed_fields(self.after_key()), name)
+    pub fn field(&self, name: &HeaderName) -> Option<HeaderValue> {
+        fields::first(head::packed_fields(self.after_key()), &self.home.pairs, name)
     }
 
     /// The request fields it varies by, and their values.
@@ -243,7 +329,7 @@ impl Entry {
 
     /// The rule that was in force.
     pub fn rule(&self) -> &Arc<str> {
-        &self.rule
+        &self.home.rule
     }
 
     /// All that is stored beside the body, for an entry that is made out of this one.
@@ -256,7 +342,7 @@ impl Entry {
             vary: self.vary().clone(),
             tags: self.tags().to_vec(),
             reason: self.reason,
-            rule: Arc::clone(&self.rule),
+            rule: Arc::clone(&self.home.rule),
             epoch,
         }
     }
@@ -329,19 +415,23 @@ impl Entry {
     /// A handle for a prepared copy: it keeps the body charged, pays for the copy's own head, and is counted.
     pub fn hot_copy(self: &Arc<Self>, charge: Charge) -> HotCopy {
         self.hot_copies.fetch_add(1, Ordering::Relaxed);
-        self.budget.hot(charge.bytes(), true);
+        self.home.budget.hot(charge.bytes(), true);
         HotCopy { entry: Arc::clone(self), charge }
     }
 
     /// What it costs, bytes.
     pub fn weight_bytes(&self) -> u64 {
-        self.own_bytes() + self.body.held_bytes()
+        let others = match &self.held {
+            Held::Own(_) => 0,
+            Held::Other(body) => body.held_bytes(),
+        };
+        self.own_bytes() + others
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.budget.give_back(self.own_bytes());
+        self.home.budget.give_back(self.own_bytes());
     }
 }
 
@@ -362,7 +452,7 @@ impl HotCopy {
 impl Drop for HotCopy {
     fn drop(&mut self) {
         self.entry.hot_copies.fetch_sub(1, Ordering::Relaxed);
-        self.entry.budget.hot(self.charge.bytes(), false);
+        self.entry.home.budget.hot(self.charge.bytes(), false);
     }
 }
 

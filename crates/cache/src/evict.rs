@@ -5,20 +5,16 @@
 //! The queues are lists through the rows, so that an entry that goes another way leaves no place behind.
 
 use crate::entry::{Entry, State};
+use crate::ghosts::{self, Ghosts};
 use crate::rows::{self, NO_ROW, Rows};
-use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Probation may hold one part in so many of the bytes.
 const SMALL_PART: u64 = 10;
 
-/// Ghosts that are remembered however few entries there are.
-const GHOSTS_MIN: usize = 64;
-
-/// What an entry costs here: its row, and one ghost, in a set less than half full and a ring half empty.
-pub(crate) const ROW_BYTES: u64 =
-    rows::ROW_BYTES + ((size_of::<u32>() + 1) as u64 * 16).div_ceil(7) + 2 * size_of::<u32>() as u64;
+/// What an entry costs here: its row, and room for one ghost.
+pub(crate) const ROW_BYTES: u64 = rows::ROW_BYTES + ghosts::ROW_BYTES;
 
 /// The queue an entry is in, as it is written there.
 const NOWHERE: u8 = 0;
@@ -30,9 +26,7 @@ pub(crate) struct Queues {
     rows: Rows,
     small: Queue,
     main: Queue,
-    /// By half of the hash: one in four thousand million is taken for another, and passes probation once too early.
-    ghost: HashSet<u32, foldhash::fast::RandomState>,
-    ghost_order: VecDeque<u32>,
+    ghosts: Ghosts,
 }
 
 /// Rows, first in first out.
@@ -83,7 +77,7 @@ impl Queues {
     /// A new entry under a key with this hash: it gets its row.
     pub(crate) fn insert(&mut self, entry: &Arc<Entry>, hash: u64) {
         let number = self.rows.add(entry);
-        let queue = if self.ghost.remove(&half(hash)) { MAIN } else { SMALL };
+        let queue = if self.ghosts.take(hash) { MAIN } else { SMALL };
         self.push(entry, number, queue);
     }
 
@@ -108,12 +102,13 @@ impl Queues {
         if entry.row.load(Ordering::Relaxed) != NO_ROW {
             self.pull(entry);
             self.rows.remove(entry);
+            self.ghosts.fit(self.main.len + self.small.len);
         }
     }
 
-    /// The entry of a row.
-    pub(crate) fn entry(&self, number: u32) -> Option<&Arc<Entry>> {
-        self.rows.entry(number)
+    /// The rows of all entries.
+    pub(crate) fn rows(&self) -> &Rows {
+        &self.rows
     }
 
     /// The next entry to leave; the caller removes it, here and elsewhere. `None` if there is none.
@@ -136,45 +131,23 @@ impl Queues {
                 continue;
             }
             if from_small {
-                self.remember(hash_of(&entry));
+                self.ghosts.remember(hash_of(&entry), self.main.len + self.small.len);
             }
             return Some(entry);
         }
     }
-
-    fn remember(&mut self, hash: u64) {
-        let ghosts_max = (self.main.len + self.small.len).max(GHOSTS_MIN);
-        if self.ghost.insert(half(hash)) {
-            self.ghost_order.push_back(half(hash));
-        }
-        while self.ghost_order.len() > ghosts_max {
-            if let Some(oldest) = self.ghost_order.pop_front() {
-                self.ghost.remove(&oldest);
-            }
-        }
-        if self.ghost.len() * 4 < self.ghost.capacity() {
-            self.ghost.shrink_to(self.ghost.len() * 2);
-            self.ghost_order.shrink_to(self.ghost_order.len() * 2);
-        }
-    }
-}
-
-/// Half of a hash.
-fn half(hash: u64) -> u32 {
-    (hash ^ (hash >> 32)) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::Body;
     use crate::budget::Budget;
-    use crate::chunks::Chunks;
-    use crate::entry::EntryHead;
-    use bytes::Bytes;
+    use crate::entry::{EntryHead, With};
+    use crate::home::Homes;
     use http::{HeaderMap, StatusCode};
     use samovar_policy::Freshness;
     use samovar_reason::{Lifetime, Store};
+    use std::collections::VecDeque;
 
     fn entry(budget: &Arc<Budget>, number: u64) -> Arc<Entry> {
         let head = EntryHead {
@@ -200,9 +173,9 @@ mod tests {
             rule: "".into(),
             epoch: 0,
         };
-        let body = Bytes::from(vec![0; (number % 7) as usize * 100]);
-        let body = Body::Chunks(Arc::new(Chunks::new(vec![body], budget)));
-        Arc::new(Entry::new(&number.to_string(), &head, body, budget, 0, 1, 0))
+        let home = Homes::new(budget).of(&"".into());
+        let body = vec![0; (number % 7) as usize * 100];
+        Arc::new(Entry::new(&number.to_string(), &head, With::Bytes(&[&body]), home, 0, 1, 0))
     }
 
     fn hash(entry: &Entry) -> u64 {
@@ -229,7 +202,7 @@ mod tests {
             let places = self.small.len + self.main.len;
             assert_eq!(places, alive, "{places} places for {alive} entries");
             assert!(self.rows.places() < 2 * alive + 512, "{} rows for {alive}", self.rows.places());
-            assert!(self.ghost_order.len() <= places.max(65) && self.ghost.len() <= self.ghost_order.len());
+            assert!(self.ghosts.room() <= 4 * places.max(64), "{} ghosts for {alive}", self.ghosts.room());
         }
 
         /// The next victim, out for good.
@@ -344,7 +317,7 @@ mod tests {
             let mut held: Vec<_> = (0..small + main).map(|number| entry(&budget, number)).collect();
             for (number, entry) in held.iter().enumerate() {
                 if number as u64 >= small {
-                    queues.ghost.insert(half(hash(entry)));
+                    queues.ghosts.remember(hash(entry), 0);
                 }
                 queues.insert(entry, hash(entry));
             }
@@ -387,7 +360,7 @@ mod tests {
         let mut queues = Queues::default();
         let all: Vec<_> = (0..4).map(|number| entry(&budget, number)).collect();
         for entry in &all {
-            queues.ghost.insert(half(hash(entry)));
+            queues.ghosts.remember(hash(entry), 0);
             queues.insert(entry, hash(entry));
         }
         all[0].touch();
@@ -395,29 +368,5 @@ mod tests {
         all[2].touch();
         let order: Vec<_> = std::iter::from_fn(|| queues.evict()).map(|entry| hash(&entry)).collect();
         assert_eq!(order, [1, 3, 0, 2]);
-    }
-
-    /// As many that left are remembered as there are places, and 64 at least.
-    #[test]
-    fn how_many_are_remembered() {
-        for (small, main) in [(0, 0), (30, 34), (40, 50), (200, 1)] {
-            let budget = Budget::new(u64::MAX);
-            let mut queues = Queues::default();
-            let held: Vec<_> = (0..small + main).map(|number| entry(&budget, number)).collect();
-            for (number, entry) in held.iter().enumerate() {
-                if number as u64 >= small {
-                    queues.ghost.insert(half(hash(entry)));
-                }
-                queues.insert(entry, hash(entry));
-            }
-            let max = (small + main).max(64);
-            for left in 1..=max + 10 {
-                queues.remember(1_000 + left);
-                // The same again is one.
-                queues.remember(1_000 + left);
-                assert_eq!(queues.ghost_order.len() as u64, left.min(max), "{small} and {main}");
-                assert_eq!(queues.ghost.contains(&1_001), left <= max);
-            }
-        }
     }
 }

@@ -6,7 +6,8 @@
 use crate::body::{Body, Growing, Verbatim};
 use crate::chunks::Chunks;
 use crate::core::Cache;
-use crate::entry::{Entry, EntryHead};
+use crate::entry::{Entry, EntryHead, With};
+use crate::own::OWN_MAX_BYTES;
 use crate::parts::Parts;
 use bytes::Bytes;
 use samovar_policy::{VaryValues, of_the_whole};
@@ -245,8 +246,8 @@ impl Ticket {
         let entry = Arc::new(Entry::new(
             &self.fill.key,
             &head,
-            Body::Growing(Arc::clone(&growing)),
-            budget,
+            With::Body(Body::Growing(Arc::clone(&growing))),
+            self.cache.home(&head.rule),
             now_ms,
             1,
             now_ms,
@@ -274,15 +275,12 @@ impl Ticket {
         self.open = false;
         self.fill.settle(&head.tags);
         let requests = base.metered(now_ms, u64::MAX).max(1);
-        let entry = Arc::new(Entry::new(
-            &self.fill.key,
-            &head,
-            base.body.clone(),
-            self.cache.budget(),
-            now_ms,
-            requests,
-            now_ms,
-        ));
+        let home = self.cache.home(&head.rule);
+        let with = match base.body() {
+            Body::Own => With::Bytes(&[base.beside(), base.behind()]),
+            shared => With::Body(shared.clone()),
+        };
+        let entry = Arc::new(Entry::new(&self.fill.key, &head, with, home, now_ms, requests, now_ms));
         // A purge of the entry it rests on is a purge of it.
         let stored = if base.state() == crate::entry::State::Dead {
             self.cache.forget_fill(&self.fill);
@@ -407,17 +405,17 @@ impl Sink {
 
     /// The body is whole: it is stored, unless it grew too large, stayed too small, or a purge came.
     pub fn finish(self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
-        self.end(min_bytes, |sink, chunks| {
-            let entry = sink.entry_with(Body::Chunks(chunks), now_ms);
+        self.end(min_bytes, |sink| {
+            let entry = sink.whole(now_ms);
             sink.cache.commit(&sink.fill, &entry).map(|()| entry)
         })
     }
 
     /// The body is the answer to this `range`, good for no other.
     pub fn finish_verbatim(self, range: Box<str>, now_ms: u64) -> Result<Arc<Entry>, Store> {
-        self.end(0, |sink, chunks| {
-            let body = Body::Verbatim(Box::new(Verbatim { range, chunks }));
-            let entry = sink.entry_with(body, now_ms);
+        self.end(0, |sink| {
+            let body = Body::Verbatim(Box::new(Verbatim { range, chunks: sink.chunks() }));
+            let entry = sink.entry_with(With::Body(body), now_ms);
             sink.cache.commit(&sink.fill, &entry).map(|()| entry)
         })
     }
@@ -425,12 +423,13 @@ impl Sink {
     /// The body is a part of `total` bytes, beginning at `start`: it is stored together with what is here of the same
     /// representation. `Err` if it reaches beyond the whole, too.
     pub fn finish_part(self, total: u64, start: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
-        self.end(0, |sink, chunks| {
+        self.end(0, |sink| {
+            let chunks = sink.chunks();
             let mut own = sink.entry.head();
             // From here on it is a part among others.
             of_the_whole(&mut own.headers);
             sink.cache.commit_part(&sink.fill, total, &own, |here| {
-                let held = here.and_then(|entry| match &entry.body {
+                let held = here.and_then(|entry| match entry.body() {
                     Body::Parts(parts) => Some(parts),
                     _ => None,
                 });
@@ -449,27 +448,44 @@ impl Sink {
     }
 
     /// What came, with the head it came with.
-    fn entry_with(&self, body: Body, now_ms: u64) -> Arc<Entry> {
+    fn entry_with(&self, with: With<'_>, now_ms: u64) -> Arc<Entry> {
         let requests = self.entry.metered(now_ms, u64::MAX).max(1);
-        Arc::new(self.entry.with_body(body, now_ms, requests))
+        Arc::new(self.entry.again(with, now_ms, requests))
+    }
+
+    /// All that came, as it is stored.
+    fn whole(&self, now_ms: u64) -> Arc<Entry> {
+        if self.growing.arrived_bytes() > OWN_MAX_BYTES {
+            return self.entry_with(With::Body(Body::Chunks(self.chunks())), now_ms);
+        }
+        let (pieces, _) = self.growing.pieces();
+        let pieces: Vec<&[u8]> = pieces.iter().map(|piece| &piece[..]).collect();
+        let entry = self.entry_with(With::Bytes(&pieces), now_ms);
+        self.growing.settle(entry.whole().unwrap_or_default());
+        entry
+    }
+
+    fn chunks(&self) -> Arc<Chunks> {
+        self.growing.to_chunks(self.cache.budget())
     }
 
     fn entry_of(&self, head: &EntryHead, body: Body, now_ms: u64, answered_ms: u64) -> Arc<Entry> {
         let requests = self.entry.metered(now_ms, u64::MAX).max(1);
-        let budget = self.cache.budget();
-        Arc::new(Entry::new(&self.fill.key, head, body, budget, now_ms, requests, answered_ms))
+        let home = self.cache.home(&head.rule);
+        let with = With::Body(body);
+        Arc::new(Entry::new(&self.fill.key, head, with, home, now_ms, requests, answered_ms))
     }
 
     fn end(
         mut self,
         min_bytes: u64,
-        store: impl FnOnce(&Sink, Arc<Chunks>) -> Result<Arc<Entry>, Store>,
+        store: impl FnOnce(&Sink) -> Result<Arc<Entry>, Store>,
     ) -> Result<Arc<Entry>, Store> {
         self.open = false;
         let result = match self.refused {
             Some(reason) => Err(reason),
             None if self.growing.arrived_bytes() < min_bytes => Err(Store::TooSmall),
-            None => store(&self, self.growing.to_chunks(self.cache.budget())),
+            None => store(&self),
         };
         if result.is_err() {
             self.cache.forget_fill(&self.fill);

@@ -1,25 +1,18 @@
-//! The indexes that purge asks: by key and prefix (a sorted tree) and by tag (bitmaps of row numbers).
+//! The indexes that purge asks: by key and prefix (rows in their order) and by tag (bitmaps of row numbers).
 //!
-//! The tree is of pointers, compared by the keys of the entries: a key is stored once, in its entry. Not here: the rows
-//! (`evict`), marking entries and taking them out (`core`).
+//! Rows are compared by the keys of their entries: a key is stored once, in its entry. Not here: the rows (`rows`), how
+//! they are kept in order (`order`), marking entries and taking them out (`core`).
 
 use crate::budget::{Budget, Charge};
 use crate::entry::Entry;
+use crate::order::Order;
+use crate::rows::Rows;
 use roaring::RoaringBitmap;
-use std::borrow::Borrow;
-use std::cmp::Ordering as Order;
-use std::collections::{BTreeSet, HashMap};
-use std::ops::Bound;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What an entry costs in the tree. A leaf has room for eleven and holds six where keys come in their order; one for
-/// every six leaves, with twelve pointers more, lies above them.
-pub(crate) const ROW_BYTES: u64 = {
-    let leaf = 11 * size_of::<Arc<Entry>>() + 16;
-    let above = leaf + 12 * size_of::<usize>();
-    (leaf.div_ceil(6) + above.div_ceil(36)) as u64
-};
+pub(crate) use crate::order::ROW_BYTES;
 
 /// What an entry costs in the bitmap of a tag.
 pub(crate) const TAG_ID_BYTES: usize = 4;
@@ -32,7 +25,7 @@ const TAG_BYTES: u64 = {
 };
 
 pub(crate) struct Index {
-    by_key: BTreeSet<Row>,
+    by_key: Order,
     by_tag: HashMap<Box<str>, RoaringBitmap>,
     /// For the rows of tags.
     charge: Charge,
@@ -44,82 +37,23 @@ impl std::fmt::Debug for Index {
     }
 }
 
-/// An entry in its place: by key, the variants of one key by their row.
-#[derive(Debug)]
-struct Row(Arc<Entry>);
-
-/// What rows and bounds of a search have in common.
-trait Place {
-    fn place(&self) -> (&[u8], u32);
-}
-
-impl Place for Row {
-    fn place(&self) -> (&[u8], u32) {
-        (self.0.key_bytes(), self.0.row.load(Ordering::Relaxed))
+/// Whether the entry of a row comes before this key, or is a variant of it with a lower row.
+fn before<'r>(rows: &'r Rows, key: &'r [u8], row: u32) -> impl Fn(u32) -> bool + use<'r> {
+    move |other| match rows.entry(other) {
+        Some(entry) => (entry.key_bytes(), other) < (key, row),
+        None => false,
     }
 }
-
-impl Place for (&[u8], u32) {
-    fn place(&self) -> (&[u8], u32) {
-        *self
-    }
-}
-
-impl<'a> Borrow<dyn Place + 'a> for Row {
-    fn borrow(&self) -> &(dyn Place + 'a) {
-        self
-    }
-}
-
-impl Ord for dyn Place + '_ {
-    fn cmp(&self, other: &Self) -> Order {
-        self.place().cmp(&other.place())
-    }
-}
-
-impl PartialOrd for dyn Place + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Order> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for dyn Place + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.place() == other.place()
-    }
-}
-
-impl Eq for dyn Place + '_ {}
-
-impl Ord for Row {
-    fn cmp(&self, other: &Self) -> Order {
-        self.place().cmp(&other.place())
-    }
-}
-
-impl PartialOrd for Row {
-    fn partial_cmp(&self, other: &Self) -> Option<Order> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Row {
-    fn eq(&self, other: &Self) -> bool {
-        self.place() == other.place()
-    }
-}
-
-impl Eq for Row {}
 
 impl Index {
     pub(crate) fn new(budget: &Arc<Budget>) -> Index {
-        Index { by_key: BTreeSet::new(), by_tag: HashMap::new(), charge: budget.charge(0) }
+        Index { by_key: Order::default(), by_tag: HashMap::new(), charge: budget.charge(0) }
     }
 
     /// An entry that has a row.
-    pub(crate) fn insert(&mut self, entry: &Arc<Entry>) {
-        self.by_key.insert(Row(Arc::clone(entry)));
+    pub(crate) fn insert(&mut self, entry: &Entry, rows: &Rows) {
         let row = entry.row.load(Ordering::Relaxed);
+        self.by_key.insert(row, before(rows, entry.key_bytes(), row));
         for tag in entry.tags() {
             match self.by_tag.get_mut(tag) {
                 Some(rows) => {
@@ -134,10 +68,9 @@ impl Index {
     }
 
     /// An entry that still has its row.
-    pub(crate) fn remove(&mut self, entry: &Arc<Entry>) {
+    pub(crate) fn remove(&mut self, entry: &Entry, rows: &Rows) {
         let row = entry.row.load(Ordering::Relaxed);
-        let place: (&[u8], u32) = (entry.key_bytes(), row);
-        self.by_key.remove(&place as &dyn Place);
+        self.by_key.remove(row, before(rows, entry.key_bytes(), row));
         for tag in entry.tags() {
             let last = self.by_tag.get_mut(tag).is_some_and(|rows| {
                 rows.remove(row);
@@ -159,25 +92,23 @@ impl Index {
     }
 
     /// The entries from this key on.
-    fn from(&self, key: &[u8]) -> impl Iterator<Item = &Arc<Entry>> {
-        let first: (&[u8], u32) = (key, 0);
-        let bounds = (Bound::Included(&first as &dyn Place), Bound::<&dyn Place>::Unbounded);
-        self.by_key.range::<dyn Place, _>(bounds).map(|row| &row.0)
+    fn from<'r>(&'r self, key: &'r [u8], rows: &'r Rows) -> impl Iterator<Item = &'r Arc<Entry>> {
+        self.by_key.from(before(rows, key, 0)).filter_map(|row| rows.entry(row))
     }
 
     /// All variants whose key begins with `prefix`.
-    pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<Arc<Entry>> {
-        self.from(prefix.as_bytes())
+    pub(crate) fn with_prefix(&self, prefix: &str, rows: &Rows) -> Vec<Arc<Entry>> {
+        self.from(prefix.as_bytes(), rows)
             .take_while(|entry| entry.key_bytes().starts_with(prefix.as_bytes()))
             .cloned()
             .collect()
     }
 
     /// All variants of one URL: the key is the URL, or the URL and a line of vary values.
-    pub(crate) fn with_url(&self, url: &str) -> Vec<Arc<Entry>> {
-        let same = self.from(url.as_bytes()).take_while(|entry| entry.key_bytes() == url.as_bytes());
+    pub(crate) fn with_url(&self, url: &str, rows: &Rows) -> Vec<Arc<Entry>> {
+        let same = self.from(url.as_bytes(), rows).take_while(|entry| entry.key_bytes() == url.as_bytes());
         let mut found: Vec<_> = same.cloned().collect();
-        found.extend(self.with_prefix(&format!("{url}\n")));
+        found.extend(self.with_prefix(&format!("{url}\n"), rows));
         found
     }
 
@@ -187,7 +118,7 @@ impl Index {
     }
 
     /// Everything.
-    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
-        self.by_key.iter().map(|row| Arc::clone(&row.0)).collect()
+    pub(crate) fn all(&self, rows: &Rows) -> Vec<Arc<Entry>> {
+        self.from(b"", rows).cloned().collect()
     }
 }

@@ -16,8 +16,9 @@ use std::sync::Arc;
 /// Variants kept under one key; the oldest leaves.
 const VARIANTS_MAX: usize = 64;
 
-/// What a row costs: a pointer and a byte of its hash, in a table that is less than half full after it has grown.
-pub(crate) const ROW_BYTES: u64 = ((size_of::<Arc<Entry>>() + 1) as u64 * 16).div_ceil(7);
+/// What a row costs: a pointer and a byte of its hash, in a table that is a good third full after it has grown; see
+/// [`Shard::make_place`].
+pub(crate) const ROW_BYTES: u64 = ((size_of::<Arc<Entry>>() + 1) as u64 * 20).div_ceil(7);
 
 type Entries = SmallVec<[Arc<Entry>; 1]>;
 pub(crate) type Fills = SmallVec<[Arc<Fill>; 1]>;
@@ -66,8 +67,23 @@ impl Shard {
             self.remove(old, hash, &hash_of);
             old.mark(State::Dead);
         }
+        self.make_place(&hash_of);
         self.entries.insert_unique(hash, Arc::clone(entry), |entry| hash_of(entry));
         out
+    }
+
+    /// A table without a place left is made anew, with a quarter more. Left to itself it would be doubled where it is
+    /// half full of entries and the rest are holes that others left, and its rows cost what nobody pays.
+    fn make_place(&mut self, hash_of: impl Fn(&Entry) -> u64) {
+        let len = self.entries.len();
+        if len < self.entries.capacity() {
+            return;
+        }
+        let mut table = HashTable::with_capacity(len + len / 4 + 1);
+        for entry in self.entries.drain() {
+            table.insert_unique(hash_of(&entry), entry, |entry| hash_of(entry));
+        }
+        self.entries = table;
     }
 
     /// Whether what is stored came after `entry` did, which took its time: putting it in would take the newer one out.
@@ -78,14 +94,14 @@ impl Shard {
                 && stored.state() != State::Dead
                 && (stored.vary() == entry.vary() || !same_names(stored, entry))
                 // Parts of the very same are no reason to do without the rest of it.
-                && !(stored.body.is_part() && same_representation(&stored.headers(), &entry.headers()))
+                && !(stored.body().is_part() && same_representation(&stored.headers(), &entry.headers()))
         })
     }
 
     /// The parts that are here of the representation that `head` is of, if they may be used.
     pub(crate) fn part_like(&self, key: &str, hash: u64, head: &EntryHead, total: u64) -> Option<Arc<Entry>> {
         let fits = |stored: &&Arc<Entry>| {
-            matches!(&stored.body, Body::Parts(parts) if parts.total_bytes() == total)
+            matches!(stored.body(), Body::Parts(parts) if parts.total_bytes() == total)
                 && stored.state() == State::Live
                 && *stored.vary() == head.vary
                 && same_representation(&stored.headers(), &head.headers)
@@ -96,7 +112,7 @@ impl Shard {
     /// Whether the whole is stored of what `entry` is a part of.
     pub(crate) fn has_whole(&self, entry: &Arc<Entry>, hash: u64) -> bool {
         self.variants(hash, entry.key()).any(|stored| {
-            !stored.body.is_part() && stored.state() == State::Live && stored.vary() == entry.vary()
+            !stored.body().is_part() && stored.state() == State::Live && stored.vary() == entry.vary()
         })
     }
 

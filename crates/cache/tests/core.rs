@@ -41,7 +41,7 @@ fn those_who_join_are_released_by_the_head_and_read_the_growing_body() {
     let Poll::Ready(Decided::Stream(entry)) = joined.poll_decided(&mut cx()) else {
         panic!("head must release")
     };
-    let Body::Growing(growing) = &entry.body else { panic!() };
+    let Body::Growing(growing) = entry.body() else { panic!() };
     let mut reader = growing.read().unwrap();
     assert!(reader.poll_next(&mut cx()).is_pending());
     sink.push(Bytes::from_static(b"abc"));
@@ -49,7 +49,7 @@ fn those_who_join_are_released_by_the_head_and_read_the_growing_body() {
     // A late one joins the growing object and begins at its beginning.
     let Step::Join(late) = ask(&cache, "k") else { panic!() };
     let Poll::Ready(Decided::Stream(entry)) = late.poll_decided(&mut cx()) else { panic!() };
-    let Body::Growing(growing) = &entry.body else { panic!() };
+    let Body::Growing(growing) = entry.body() else { panic!() };
     let mut late = growing.read().unwrap();
     assert!(matches!(late.poll_next(&mut cx()), Poll::Ready(Some(Ok(b))) if b == "abc"));
     sink.push(Bytes::from_static(b"def"));
@@ -76,7 +76,7 @@ fn a_fill_that_dies_fails_everyone_at_once_and_stores_nothing() {
     assert_eq!(told(&joined), Upstream::HeadTimeout, "why it failed");
     // In mid-body: readers are told, nothing is stored.
     let mut sink = ticket(ask(&cache, "k")).store(head(vec![], &[]), Some(100), u64::MAX, 0);
-    let Body::Growing(growing) = &sink.entry().body else { panic!() };
+    let Body::Growing(growing) = sink.entry().body() else { panic!() };
     let mut reader = growing.read().unwrap();
     sink.push(Bytes::from_static(b"abc"));
     sink.fail(FillFailure { reason: Upstream::ShortBody, detail: "x".into() });
@@ -199,7 +199,7 @@ fn feeding_ends_with_the_last_who_wants_it() {
             Poll::Pending => panic!("it must not wait"),
         }
     };
-    let Body::Growing(growing) = &sink.entry().body else { panic!() };
+    let Body::Growing(growing) = sink.entry().body() else { panic!() };
     let reader = growing.read().unwrap();
     assert!(wanted(&sink));
     sink.push(Bytes::from_static(b"more than may be stored"));
@@ -257,7 +257,7 @@ fn the_budget_bounds_what_is_arriving() {
             let ticket = ticket(ask(&cache, &n.to_string()));
             let (joined, sink) = (ticket.join(), ticket.store(head(vec![], &[]), None, u64::MAX, 0));
             let Poll::Ready(Decided::Stream(entry)) = joined.poll_decided(&mut cx()) else { panic!() };
-            let Body::Growing(growing) = &entry.body else { panic!() };
+            let Body::Growing(growing) = entry.body() else { panic!() };
             (growing.read().unwrap(), sink)
         })
         .collect();
@@ -378,7 +378,7 @@ fn the_budget_holds_and_accounts_for_what_is_held() {
 fn a_body_beyond_the_limits_reaches_its_readers_and_is_not_stored() {
     let cache = cache(1 << 20);
     let mut sink = ticket(ask(&cache, "k")).store(head(vec![], &[]), None, 1_000, 0);
-    let Body::Growing(growing) = &sink.entry().body else { panic!() };
+    let Body::Growing(growing) = sink.entry().body() else { panic!() };
     let mut reader = growing.read().unwrap();
     let mut got = 0;
     for _ in 0..5_000 {
@@ -477,7 +477,7 @@ fn no_core_sees_anything_older_than_a_purge_that_returned() {
                     }
                     Step::Join(joined) => match joined.poll_decided(&mut cx()) {
                         Poll::Ready(Decided::Stream(entry)) => {
-                            let Body::Growing(growing) = &entry.body else { panic!() };
+                            let Body::Growing(growing) = entry.body() else { panic!() };
                             let mut reader = growing.read().unwrap();
                             match reader.poll_next(&mut cx()) {
                                 Poll::Ready(Some(Ok(piece))) => {

@@ -158,7 +158,7 @@ fn those_who_wait_are_counted_until_they_leave() {
     let mut sink = ticket.store(head(vec![], &[]), None, u64::MAX, 0);
     assert_eq!((sink.waiting(), sink.readers(), sink.arrived_bytes()), (1, 0, 0));
     let Poll::Ready(Decided::Stream(entry)) = own.poll_decided(&mut cx()) else { panic!() };
-    let Body::Growing(growing) = &entry.body else { panic!() };
+    let Body::Growing(growing) = entry.body() else { panic!() };
     let (one, two) = (growing.read().unwrap(), growing.read().unwrap());
     drop(own);
     sink.push(Bytes::from_static(b"abc"));
@@ -176,13 +176,13 @@ fn the_length_of_what_arrives() {
         let joined = ticket.join();
         let mut sink = ticket.store(head(vec![], &[]), announced, u64::MAX, 0);
         let Poll::Ready(Decided::Stream(entry)) = joined.poll_decided(&mut cx()) else { panic!() };
-        let Body::Growing(growing) = &entry.body else { panic!() };
+        let Body::Growing(growing) = entry.body() else { panic!() };
         let reader = growing.read().unwrap();
         sink.push(Bytes::from_static(b"abc"));
-        assert_eq!((reader.len_bytes(), entry.body.len_bytes()), (announced, announced));
+        assert_eq!((reader.len_bytes(), entry.len_bytes()), (announced, announced));
         let whole = sink.finish(0, 0).unwrap();
-        assert_eq!((reader.len_bytes(), whole.body.len_bytes()), (Some(3), Some(3)));
-        assert_eq!((whole.body.is_part(), whole.body.held_bytes()), (false, 3));
+        assert_eq!((reader.len_bytes(), whole.len_bytes()), (Some(3), Some(3)));
+        assert_eq!((whole.body().is_part(), whole.held_bytes()), (false, 3));
     }
 }
 

@@ -74,7 +74,7 @@ fn parts_put_together() {
         let mut tags = whole.tags().to_vec();
         tags.sort();
         assert_eq!(tags, ["all", "one", "two"].map(Box::from));
-        let Body::Parts(parts) = &whole.body else { panic!() };
+        let Body::Parts(parts) = whole.body() else { panic!() };
         assert_eq!(parts.slice(0, 10).unwrap().concat(), b"abcdeabcde");
         // What was answered before the newer of them is older than what they make.
         let another = |answered_ms| {

@@ -1,7 +1,8 @@
-//! HTTP dates (RFC 9110 §5.6.7), read strictly in their three forms, letters in any case (RFC 9111 §4.2).
+//! HTTP dates (RFC 9110 §5.6.7), read strictly in their three forms, letters in any case (RFC 9111 §4.2), and written in
+//! the one that is to be used.
 //!
 //! Strict, since a cache is told to take other zones and odd forms as invalid, which means stale. Not here: what
-//! is done with a date; writing one (an answer keeps its origin's text).
+//! is done with a date.
 
 use crate::syntax::{Single, single};
 use http::{HeaderMap, HeaderName};
@@ -22,6 +23,55 @@ pub fn parse_http_date(text: &[u8], near_s: i64) -> Option<i64> {
         (b' ', 3) => asctime(day_name, cursor),
         _ => None,
     }
+}
+
+/// Length of `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub const HTTP_DATE_BYTES: usize = 29;
+
+/// A moment as `Sun, 06 Nov 1994 08:49:37 GMT`. Written for each hit out of a packed head: no formatting machinery.
+pub fn write_http_date(epoch_s: u32) -> [u8; HTTP_DATE_BYTES] {
+    let (day, second) = (epoch_s / 86_400, epoch_s % 86_400);
+    let (year, month, of_month) = civil(day);
+    let [m0, m1, m2] = MONTH_NAMES.get(month as usize).copied().unwrap_or_default();
+    // 1970 began on a Thursday.
+    let [w0, w1, w2] = DAY_NAMES.get((day % 7) as usize).copied().unwrap_or_default();
+    let two = |n: u32| TWO_DIGITS.get(n as usize).copied().unwrap_or_default();
+    let ([d0, d1], [y0, y1], [y2, y3]) = (two(of_month), two(year / 100), two(year % 100));
+    let ([h0, h1], [n0, n1], [s0, s1]) = (two(second / 3_600), two(second / 60 % 60), two(second % 60));
+    [
+        w0, w1, w2, b',', b' ', d0, d1, b' ', m0, m1, m2, b' ', y0, y1, y2, y3, b' ', h0, h1, b':', n0, n1,
+        b':', s0, s1, b' ', b'G', b'M', b'T',
+    ]
+}
+
+/// 00 to 99.
+#[expect(clippy::indexing_slicing, reason = "done by the compiler, which would say so")]
+static TWO_DIGITS: [[u8; 2]; 100] = {
+    let mut digits = [[b'0'; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        digits[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    digits
+};
+
+const MONTH_NAMES: [[u8; 3]; 12] = [
+    *b"Jan", *b"Feb", *b"Mar", *b"Apr", *b"May", *b"Jun", *b"Jul", *b"Aug", *b"Sep", *b"Oct", *b"Nov",
+    *b"Dec",
+];
+const DAY_NAMES: [[u8; 3]; 7] = [*b"Thu", *b"Fri", *b"Sat", *b"Sun", *b"Mon", *b"Tue", *b"Wed"];
+
+/// Year, month from 0 and day of the month of a day since 1970-01-01; as `days_from_epoch`, years begin in March.
+fn civil(day: u32) -> (u32, u32, u32) {
+    let days = day + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 2 } else { from_march - 10 };
+    (era * 400 + year_of_era + u32::from(month < 2), month, of_month)
 }
 
 /// The date of a field that may come once; `None` if it is absent, repeated with another value, or no date.
@@ -202,6 +252,17 @@ mod tests {
     }
 
     #[test]
+    fn every_day_is_written() {
+        for day in 0..=u32::MAX / 86_400 {
+            for second in [0, 86_399.min(u32::MAX - day * 86_400)] {
+                let epoch_s = day * 86_400 + second;
+                let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(u64::from(epoch_s)));
+                assert_eq!(write_http_date(epoch_s)[..], *text.as_bytes());
+            }
+        }
+    }
+
+    #[test]
     fn the_three_forms_and_what_is_none_of_them() {
         let nov_1994 = Some(784_111_777);
         for (text, want) in [
@@ -253,6 +314,12 @@ mod tests {
         fn agrees_with_httpdate(epoch_s in 0_u64..250_000_000_000) {
             let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(epoch_s));
             prop_assert_eq!(parse_http_date(text.as_bytes(), NEAR_2026_S), i64::try_from(epoch_s).ok());
+        }
+
+        #[test]
+        fn writes_as_httpdate_does(epoch_s: u32) {
+            let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(u64::from(epoch_s)));
+            prop_assert_eq!(&write_http_date(epoch_s)[..], text.as_bytes());
         }
 
         #[test]

@@ -34,7 +34,7 @@ mod vary;
 
 pub use age::age_ms;
 pub use certain::{RawAsked, RawValidators, certainly, raw_validators};
-pub use date::parse_http_date;
+pub use date::{HTTP_DATE_BYTES, parse_http_date, write_http_date};
 pub use freshness::{lifetime_given_ms, ttl_ms};
 pub use groups::{groups, invalidated_groups};
 pub use hop::{drop_named_by_connection, strip_hop_by_hop};

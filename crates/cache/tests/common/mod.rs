@@ -104,9 +104,9 @@ pub fn store(cache: &Arc<Cache>, key: &str, body: &[u8]) -> Result<Arc<Entry>, S
     sink.finish(0, 0)
 }
 
-pub fn body_of(entry: &Entry) -> Vec<u8> {
-    match &entry.body {
-        Body::Chunks(chunks) => chunks.parts().concat(),
-        other => panic!("not whole: {other:?}"),
+pub fn body_of(entry: &Arc<Entry>) -> Vec<u8> {
+    match entry.whole() {
+        Some(pieces) => pieces.concat(),
+        None => panic!("not whole: {:?}", entry.body()),
     }
 }

@@ -240,15 +240,15 @@ impl Client {
         let serial = serial_of(&entry);
         world.give(&self.asker, way, serial);
         let (from, to) = world.extent(&entry);
-        let (at, end) = match (&entry.body, self.part) {
+        let (at, end) = match (entry.body(), self.part) {
             // What is wanted ends with the representation at the latest.
             (Body::Parts(parts), Some((from, to))) => {
                 world.counters.part_hits += 1;
                 (from, to.min(parts.total_bytes() as usize))
             }
             (Body::Parts(_), None) => world.fail("some parts were given for the whole"),
-            (Body::Chunks(_), Some((from, _))) if from >= to => (to, to),
-            (Body::Chunks(_), Some((from, until))) => (from, until.min(to)),
+            (Body::Own | Body::Chunks(_), Some((from, _))) if from >= to => (to, to),
+            (Body::Own | Body::Chunks(_), Some((from, until))) => (from, until.min(to)),
             _ => (self.first_byte(world, from, to), to),
         };
         self.state = State::ReadsStored(entry, Reading { serial, way, at, end });
@@ -256,7 +256,7 @@ impl Client {
     }
 
     fn grow(&mut self, world: &mut World, entry: &Arc<Entry>, way: Way) -> Turn {
-        let Body::Growing(growing) = &entry.body else { world.fail("a stream that does not grow") };
+        let Body::Growing(growing) = entry.body() else { world.fail("a stream that does not grow") };
         let serial = serial_of(entry);
         match growing.read() {
             Some(reader) => {
@@ -335,9 +335,9 @@ impl Client {
         let Reading { serial, at, end, .. } = reading;
         let to = (at + 704).min(end);
         let (from, until) = world.extent(&entry);
-        let got = match &entry.body {
-            Body::Chunks(chunks) if chunks.len_bytes() == (until - from) as u64 => {
-                chunks.slice((at - from) as u64, (to - from) as u64)
+        let got = match entry.body() {
+            Body::Own | Body::Chunks(_) if entry.len_bytes() == Some((until - from) as u64) => {
+                entry.slice((at - from) as u64, (to - from) as u64).unwrap_or_default()
             }
             // For the very range it was stored for.
             Body::Verbatim(verbatim) => verbatim.chunks.slice((at - from) as u64, (to - from) as u64),

@@ -348,7 +348,7 @@ impl FillTask {
         let mut fresh = HeaderMap::new();
         fresh.insert("cache-control", HeaderValue::from_str(&format!("max-age={lifetime_s}")).unwrap());
         let headers = merge_304(&base.headers(), &fresh);
-        let decision = self.judge(world, &ticket, base.status().as_u16(), &headers, base.body.len_bytes());
+        let decision = self.judge(world, &ticket, base.status().as_u16(), &headers, base.len_bytes());
         let (at_step, at_ms, lifetime_ms) = (world.step, world.now_ms, lifetime_s * 1000);
         let mut confirmation = Confirmation { at_step, at_ms, lifetime_ms, kept: false };
         world.counters.confirmed += 1;

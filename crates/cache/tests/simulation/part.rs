@@ -31,7 +31,7 @@ pub fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecision) -> 
         return ReuseDecision { verdict: Verdict::Refetch, ..by_age };
     }
     assert_eq!(facts.method, Method::GET);
-    match &entry.body {
+    match entry.body() {
         Body::Parts(parts) => match wanted(facts.headers, &entry.headers(), parts.total_bytes()) {
             Wanted::Range(from, to) if parts.slice(from, to).is_some() => by_age,
             Wanted::Other => missing(Verdict::Pass),
@@ -69,7 +69,7 @@ impl End {
         if made.status != 206 {
             return End::Whole;
         }
-        let of_the_same = |entry: &Entry, part: Part, headers: &HeaderMap| match &entry.body {
+        let of_the_same = |entry: &Entry, part: Part, headers: &HeaderMap| match entry.body() {
             Body::Parts(parts) if parts.total_bytes() == part.total => {
                 same_representation(&entry.headers(), headers).then(|| Arc::clone(parts))
             }
@@ -151,7 +151,7 @@ impl End {
             End::Part(part) => sink.finish_part(part.total, part.start, now_ms),
         };
         if let Ok(entry) = &result
-            && let Body::Parts(parts) = &entry.body
+            && let Body::Parts(parts) = entry.body()
         {
             let own = world.truth[serial_of(entry)].len as u64;
             world.counters.put_together +=
@@ -164,7 +164,7 @@ impl End {
 
 /// Asks for what is missing of the parts that are here; for the whole if that cannot be asked, or what came is no use.
 pub fn rest(world: &mut World, task: &FillTask, held: &Arc<Entry>) -> Plan {
-    let Body::Parts(parts) = &held.body else { return world.answer(task, |_| {}) };
+    let Body::Parts(parts) = held.body() else { return world.answer(task, |_| {}) };
     let total = parts.total_bytes();
     let Some(gap) = missing(&parts.held(), total) else { return world.answer(task, |_| {}) };
     if range_field(gap, total).is_none() {

@@ -209,7 +209,7 @@ impl World {
             },
             judge: &|entry| {
                 let decision = reuse(&entry.freshness(), &facts(&headers), &wishes, now);
-                if entry.body.is_part() { judge_part(entry, &facts(&headers), decision) } else { decision }
+                if entry.body().is_part() { judge_part(entry, &facts(&headers), decision) } else { decision }
             },
             admit_after: 0,
             admit_period_ms: 0,
@@ -533,7 +533,7 @@ impl World {
         let held: u64 =
             self.cache.list("", usize::MAX).iter().map(|listed| listed.entry.weight_bytes()).sum();
         let stats = self.cache.stats();
-        if stats.used_bytes != held + stats.tags_bytes {
+        if stats.used_bytes != held + stats.tags_bytes + stats.pairs_bytes {
             self.fail(&format!("{} bytes accounted, {held} held: {stats:?}", stats.used_bytes));
         }
         if stats.used_bytes > stats.limit_bytes || stats.fills != 0 {

@@ -69,15 +69,15 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
             State::Dead => "dead",
         },
         status: entry.status().as_u16(),
-        body_bytes: match &entry.body {
+        body_bytes: match entry.body() {
             Body::Growing(growing) => growing.arrived_bytes(),
-            body => body.held_bytes(),
+            _ => entry.held_bytes(),
         },
-        parts: match &entry.body {
+        parts: match entry.body() {
             Body::Parts(parts) => parts.held().iter().map(|(start, end)| [*start, *end - 1]).collect(),
             _ => Vec::new(),
         },
-        total_bytes: match &entry.body {
+        total_bytes: match entry.body() {
             Body::Parts(parts) => Some(parts.total_bytes()),
             _ => None,
         },
@@ -90,7 +90,7 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
         hits: entry.hits(),
         content_type: entry
             .field(&http::header::CONTENT_TYPE)
-            .map(|value| String::from_utf8_lossy(value).into_owned()),
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
         tags: entry.tags().iter().filter(|t| !is_internal(t)).map(ToString::to_string).collect(),
     }
 }

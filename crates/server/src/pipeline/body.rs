@@ -5,7 +5,7 @@
 use super::finish::Finish;
 use bytes::{Buf, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use samovar_cache::{Chunks, FillFailure, Reader};
+use samovar_cache::{Entry, FillFailure, Reader};
 use samovar_origin::Failure;
 use samovar_reason::Upstream;
 use std::collections::VecDeque;
@@ -61,9 +61,9 @@ impl Source {
         Source::Parts(VecDeque::from([bytes]), len)
     }
 
-    /// The bytes `start..end` of a stored body.
-    pub fn slice(chunks: &Arc<Chunks>, start: u64, end: u64) -> Source {
-        Source::Parts(chunks.slice(start, end).into(), end - start)
+    /// The bytes `start..end` of a stored body that is whole.
+    pub fn slice(entry: &Arc<Entry>, start: u64, end: u64) -> Option<Source> {
+        entry.slice(start, end).map(|pieces| Source::Parts(pieces.into(), end - start))
     }
 
     /// Length, if known.

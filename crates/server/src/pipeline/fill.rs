@@ -388,7 +388,7 @@ pub(super) fn on_confirmed(
     let headers = samovar_policy::merge_304(&base.headers(), &got.answer.headers);
     let merged =
         Answer { status: base.status(), headers, body: AnswerBody::Empty, timing: got.answer.timing };
-    let decision = keep::judge(job, &ticket, &merged, &wishes, times, base.body.len_bytes());
+    let decision = keep::judge(job, &ticket, &merged, &wishes, times, base.len_bytes());
     facts.push(Fact::Lookup(Lookup::Revalidated, None, None));
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));

@@ -92,7 +92,7 @@ pub(super) fn by_head(
     if got.answer.status != StatusCode::OK || base.status() != StatusCode::OK {
         return None;
     }
-    match samovar_policy::head_says(&base.headers(), &got.answer.headers, base.body.len_bytes()) {
+    match samovar_policy::head_says(&base.headers(), &got.answer.headers, base.len_bytes()) {
         HeadSays::Same => {
             let job = fill::job(x, route, Some((Arc::clone(&base), decision)));
             let (tell, mut told) = oneshot::channel();

@@ -177,12 +177,12 @@ fn judge(
     now: samovar_policy::Now,
 ) -> ReuseDecision {
     let mut decision = samovar_policy::reuse(&entry.freshness(), facts, wishes, now);
-    if entry.body.is_part() {
+    if entry.body().is_part() {
         decision = part::judge(entry, facts, decision);
     }
     let same_rule = snapshot.mark(route.site, route.rule).is_some_and(|mark| mark == entry.rule());
     if !same_rule && decision.verdict != Verdict::Pass {
-        decision.verdict = match entry.body.is_part() {
+        decision.verdict = match entry.body().is_part() {
             true => Verdict::Refetch,
             false => Verdict::Revalidate { stale_if_error: false },
         };
@@ -308,7 +308,7 @@ fn joined_answer(mut x: Box<Exchange>, route: Route, decided: Decided) -> Result
 
 /// Whether a range that is wanted of a growing body is near enough to wait for.
 fn soon_enough(x: &Exchange, entry: &Entry) -> bool {
-    let Stored::Growing(growing) = &entry.body else { return true };
+    let Stored::Growing(growing) = entry.body() else { return true };
     if !x.headers.contains_key(header::RANGE) || entry.status() != StatusCode::OK {
         return true;
     }
@@ -320,7 +320,7 @@ fn soon_enough(x: &Exchange, entry: &Entry) -> bool {
 }
 
 pub(super) fn growing_source(entry: &Arc<Entry>) -> Option<super::body::Source> {
-    match &entry.body {
+    match entry.body() {
         Stored::Growing(growing) => growing.read().map(super::body::Source::Growing),
         _ => None,
     }
@@ -370,7 +370,7 @@ pub(super) fn serve(
         Lookup::Joined => "joined",
         _ => "hit",
     };
-    if entry.body.is_part()
+    if entry.body().is_part()
         && let Some(reply) = part::reply(&entry, &x.headers, decision)
     {
         x.note(Fact::Selected("range"));

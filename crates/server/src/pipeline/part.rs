@@ -67,7 +67,7 @@ pub(super) fn judge(entry: &Entry, facts: &RequestFacts<'_>, by_age: ReuseDecisi
     if facts.method != http::Method::GET {
         return missing(Verdict::Pass);
     }
-    match &entry.body {
+    match entry.body() {
         Body::Parts(parts) => match wanted(entry, parts, facts.headers) {
             // Put together, without anybody having asked for the whole yet.
             Wanted::Whole if parts.slice(0, parts.total_bytes()).is_some() => by_age,
@@ -93,7 +93,7 @@ fn wanted(entry: &Entry, parts: &Parts, request: &HeaderMap) -> Wanted {
 pub(super) fn reply(entry: &Arc<Entry>, request: &HeaderMap, decision: &ReuseDecision) -> Option<Reply> {
     let mut headers = entry.headers();
     let mut status = StatusCode::PARTIAL_CONTENT;
-    let pieces: Vec<Bytes> = match &entry.body {
+    let pieces: Vec<Bytes> = match entry.body() {
         Body::Parts(parts) => match wanted(entry, parts, request) {
             Wanted::Range(start, end) => {
                 headers.insert(header::CONTENT_RANGE, content_range(start, end, parts.total_bytes())?);
@@ -215,7 +215,7 @@ async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Go
 
 /// The parts held already, if the new one is of the same representation.
 fn of_the_same(entry: &Entry, new: &HeaderMap, kind: PartUse) -> Option<Arc<Parts>> {
-    match (&entry.body, kind) {
+    match (entry.body(), kind) {
         (Body::Parts(parts), PartUse::Cut(part)) => {
             let same = parts.total_bytes() == part.total
                 && samovar_policy::same_representation(&entry.headers(), new);
@@ -230,7 +230,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
     let requested = clock::now();
     let mut gap = None;
     let mut question = job.question.clone();
-    if let Body::Parts(parts) = &entry.body {
+    if let Body::Parts(parts) = entry.body() {
         let total = parts.total_bytes();
         gap = samovar_policy::missing(&parts.held(), total).map(|(start, end)| Part { start, end, total });
     }

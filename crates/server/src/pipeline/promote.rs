@@ -68,11 +68,11 @@ pub fn barred(rule: &Rule, entry: &Entry, decision: &ReuseDecision) -> Option<Ho
     if entry.status() != http::StatusCode::OK {
         return Some(Hot::StatusNotHot);
     }
-    match &entry.body {
-        Body::Chunks(chunks) if chunks.len_bytes() <= rule.hot.max_bytes => None,
+    match entry.body() {
+        Body::Own | Body::Chunks(_) if entry.len_bytes() <= Some(rule.hot.max_bytes) => None,
         Body::Growing(_) => Some(Hot::Incomplete),
         Body::Parts(_) | Body::Verbatim(_) => Some(Hot::Incomplete),
-        Body::Chunks(_) | Body::Extent(_) => Some(Hot::TooLarge),
+        Body::Own | Body::Chunks(_) | Body::Extent(_) => Some(Hot::TooLarge),
     }
 }
 
@@ -87,7 +87,7 @@ fn grant(
     if let Some(why) = barred(rule, entry, decision) {
         return Err(why);
     }
-    let Body::Chunks(chunks) = &entry.body else { return Err(Hot::Incomplete) };
+    let body = entry.whole().ok_or(Hot::Incomplete)?;
     if x.version != Version::HTTP_11 {
         return Err(Hot::VersionNotHot);
     }
@@ -122,8 +122,7 @@ fn grant(
         },
     };
     let name = site.cache_status.then_some("Samovar");
-    let prepared =
-        Prepared::new(entry.status(), &headers, chunks.parts(), life, name, entry.key().into(), copy)?;
+    let prepared = Prepared::new(entry.status(), &headers, body, life, name, entry.key().into(), copy)?;
     let grant = Grant {
         listener: x.conn.listener,
         host: Bytes::copy_from_slice(host.as_bytes()),

@@ -72,7 +72,7 @@ impl Ready {
             own_fields,
         } = reply;
         let len = match &body {
-            ReplyBody::Entry(entry) => entry.body.len_bytes(),
+            ReplyBody::Entry(entry) => entry.len_bytes(),
             ReplyBody::Source(source) => source.len_bytes(),
         };
         let selected = match len {
@@ -211,8 +211,10 @@ fn whole(body: ReplyBody) -> Source {
 }
 
 fn whole_entry(entry: &Arc<Entry>) -> Source {
-    match &entry.body {
-        Stored::Chunks(chunks) => Source::slice(chunks, 0, chunks.len_bytes()),
+    match entry.body() {
+        Stored::Own | Stored::Chunks(_) => {
+            entry.len_bytes().and_then(|len| Source::slice(entry, 0, len)).unwrap_or(Source::Empty)
+        }
         Stored::Growing(growing) => growing.read().map_or(Source::Empty, Source::Growing),
         // Answered by `part`, never as a whole.
         Stored::Parts(_) | Stored::Verbatim(_) => Source::Empty,
@@ -231,8 +233,8 @@ fn cut(body: ReplyBody, start: u64, end: u64) -> Result<Source, ReplyBody> {
 
 fn slice(body: &ReplyBody, start: u64, end: u64) -> Option<Source> {
     match body {
-        ReplyBody::Entry(entry) => match &entry.body {
-            Stored::Chunks(chunks) => Some(Source::slice(chunks, start, end)),
+        ReplyBody::Entry(entry) => match entry.body() {
+            Stored::Own | Stored::Chunks(_) => Source::slice(entry, start, end),
             Stored::Extent(of) => Some(extent(Arc::clone(&of.file), of.offset + start, end - start)),
             Stored::Growing(_) | Stored::Parts(_) | Stored::Verbatim(_) => None,
         },
