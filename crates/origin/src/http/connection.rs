@@ -14,7 +14,7 @@ use std::time::Instant;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Sleep, sleep_until};
 
-/// Room for the first read of an answer, bytes; doubled whenever a read fills it.
+/// Room for one read, bytes; doubled whenever a read fills it, and halved after an answer of which none did.
 const READ_BYTES: usize = 8 * 1024;
 /// The most for one read, bytes.
 const READ_MAX_BYTES: usize = 128 * 1024;
@@ -27,6 +27,7 @@ pub(super) struct Connection {
     /// The core whose reactor wakes it.
     pub(super) home: usize,
     room: usize,
+    filled: bool,
     timer: Timer,
     _opened: Opened,
 }
@@ -34,7 +35,8 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(socket: Socket, home: usize, opened: Opened) -> Connection {
         let timer = Timer { sleep: None, at: None };
-        Connection { socket, read: BytesMut::new(), home, room: READ_BYTES, timer, _opened: opened }
+        let (read, room) = (BytesMut::new(), READ_BYTES);
+        Connection { socket, read, home, room, filled: false, timer, _opened: opened }
     }
 
     /// The same on another core: its own reactor wakes it from now on.
@@ -42,16 +44,18 @@ impl Connection {
         if self.home == core {
             return Some(self);
         }
-        let Connection { socket, read, room, _opened, .. } = self;
         let timer = Timer { sleep: None, at: None };
-        Some(Connection { socket: socket.rehome().ok()?, read, home: core, room, timer, _opened })
+        let Connection { socket, read, room, filled, _opened, .. } = self;
+        Some(Connection { socket: socket.rehome().ok()?, read, home: core, room, filled, timer, _opened })
     }
 
-    /// Before it is laid to rest: large room was for a large answer.
+    /// Before it is laid to rest: large room is not kept, only how large it should be.
     pub(super) fn settle(&mut self) {
         if self.room > READ_BYTES {
-            self.room = READ_BYTES;
             self.read = BytesMut::new();
+        }
+        if !std::mem::take(&mut self.filled) {
+            self.room = (self.room / 2).max(READ_BYTES);
         }
     }
 
@@ -63,6 +67,7 @@ impl Connection {
         let free = self.read.capacity() - self.read.len();
         let read = pin!(self.socket.read_buf(&mut self.read)).poll(cx);
         if matches!(read, Poll::Ready(Ok(bytes)) if bytes == free) {
+            self.filled = true;
             self.room = (self.room * 2).min(READ_MAX_BYTES);
         }
         read

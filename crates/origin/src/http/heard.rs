@@ -5,14 +5,17 @@
 //! the tests hold this to. Not here: the body itself (`decode`), time, sockets.
 
 use crate::fields::{KEEP_ALIVE, PROXY_CONNECTION, one_length};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use samovar_reason::Upstream;
+use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
 /// Most fields in one head, as hyper's default has it.
 const FIELDS_MAX: usize = 100;
+/// Room for the fields of a usual head.
+const FIELDS: usize = 24;
 
 /// Why an answer is refused, and what was seen.
 pub(super) type Wrong = (Upstream, String);
@@ -65,62 +68,69 @@ impl Listener {
         method: &Method,
         max_bytes: usize,
     ) -> Result<Option<Heard>, Wrong> {
-        if self.seen == 0 {
-            // httparse passes over empty lines in front, which would look like the end.
-            let blank = read.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
-            read.advance(blank);
-        }
-        let Some(len) = end_of_head(read, self.seen) else {
+        // Once it was begun, it is read again only when it may be whole.
+        let may_be_whole = self.seen == 0 || ends(read, self.seen);
+        let line = if may_be_whole && !read.is_empty() { line(read)? } else { None };
+        let Some(line) = line else {
             if read.len() > max_bytes {
                 return Err(too_large(max_bytes));
-            }
-            if self.seen == 0 && !read.is_empty() {
-                // What is no HTTP at all need not be waited for. Once is enough.
-                parsed(read, |_| Ok(()))?;
             }
             self.seen = read.len();
             return Ok(None);
         };
         self.seen = 0;
-        if len > max_bytes {
+        if line.len > max_bytes {
             return Err(too_large(max_bytes));
         }
-        let bytes = read.split_to(len).freeze();
-        let heard = parsed(&bytes, |answer| heard(&bytes, answer, method))?;
-        heard.map(Some).ok_or_else(|| (Upstream::BadHead, "the head ends before it is whole".to_owned()))
+        let bytes = read.split_to(line.len).freeze();
+        heard(&bytes, &line, method).map(Some)
     }
 }
 
-/// The length of the head, if its empty line is among the bytes; none of the first `seen` ended it.
-fn end_of_head(bytes: &[u8], seen: usize) -> Option<usize> {
-    let mut from = seen.saturating_sub(2);
-    loop {
-        let rest = bytes.get(from..)?;
-        let lf = memchr::memchr(b'\n', rest)?;
-        match rest.get(lf + 1..)? {
-            [b'\n', ..] => return Some(from + lf + 2),
-            [b'\r', b'\n', ..] => return Some(from + lf + 3),
-            _ => from += lf + 1,
-        }
-    }
+/// Whether there is an empty line of which not all was among the first `seen` bytes.
+fn ends(bytes: &[u8], seen: usize) -> bool {
+    let new = bytes.get(seen.saturating_sub(2)..).unwrap_or_default();
+    new.windows(2).any(|pair| pair == b"\n\n") || new.windows(3).any(|three| three == b"\n\r\n")
 }
 
-/// Hands a whole head to `then`; `None` if it is not whole.
-fn parsed<T>(
-    bytes: &[u8],
-    then: impl FnOnce(&httparse::Response<'_, '_>) -> Result<T, Wrong>,
-) -> Result<Option<T>, Wrong> {
+/// A head that is whole: what httparse found, as places among the bytes, which are cut off only then.
+struct Line {
+    len: usize,
+    status: Option<u16>,
+    old: bool,
+    fields: SmallVec<[Place; FIELDS]>,
+}
+
+/// Where a field is.
+#[derive(Clone, Copy)]
+struct Place {
+    name: (usize, usize),
+    value: (usize, usize),
+}
+
+fn line(bytes: &[u8]) -> Result<Option<Line>, Wrong> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut answer = httparse::Response::new(&mut []);
     let config = httparse::ParserConfig::default();
-    match config.parse_response_with_uninit_headers(&mut answer, bytes, &mut fields) {
-        Ok(httparse::Status::Complete(len)) if len == bytes.len() => then(&answer).map(Some),
-        Ok(_) => Ok(None),
+    let len = match config.parse_response_with_uninit_headers(&mut answer, bytes, &mut fields) {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
-            Err((Upstream::HeadTooLarge, format!("waiting for the head: more than {FIELDS_MAX} fields")))
+            return Err((
+                Upstream::HeadTooLarge,
+                format!("waiting for the head: more than {FIELDS_MAX} fields"),
+            ));
         }
-        Err(error) => Err((Upstream::BadHead, format!("waiting for the head: {error}"))),
-    }
+        Err(error) => return Err((Upstream::BadHead, format!("waiting for the head: {error}"))),
+    };
+    let place = |part: &[u8]| {
+        let from = (part.as_ptr().addr()).wrapping_sub(bytes.as_ptr().addr());
+        (from, from + part.len())
+    };
+    let fields = answer.headers.iter();
+    let fields = fields.map(|field| Place { name: place(field.name.as_bytes()), value: place(field.value) });
+    let old = answer.version != Some(1);
+    Ok(Some(Line { len, status: answer.code, old, fields: fields.collect() }))
 }
 
 fn too_large(max_bytes: usize) -> Wrong {
@@ -145,8 +155,8 @@ enum Coding {
     Other,
 }
 
-fn heard(bytes: &Bytes, answer: &httparse::Response<'_, '_>, method: &Method) -> Result<Heard, Wrong> {
-    let status = answer.code.and_then(|code| StatusCode::from_u16(code).ok());
+fn heard(bytes: &Bytes, line: &Line, method: &Method) -> Result<Heard, Wrong> {
+    let status = line.status.and_then(|code| StatusCode::from_u16(code).ok());
     let Some(status) = status else {
         return Err((Upstream::BadHead, "waiting for the head: a status that is none".to_owned()));
     };
@@ -156,15 +166,20 @@ fn heard(bytes: &Bytes, answer: &httparse::Response<'_, '_>, method: &Method) ->
     }
     let interim = status.is_informational();
     let mut said = Said { close: false, keep_alive: false, coding: Coding::None, len: None, hops: false };
-    let mut headers = HeaderMap::with_capacity(answer.headers.len());
-    for field in answer.headers.iter() {
-        let bad = || (Upstream::BadHead, format!("waiting for the head: the field `{}`", field.name));
-        let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| bad())?;
-        if interim && name == header::CONTENT_LENGTH || !said.take(&name, field.value, &headers, interim)? {
+    let mut headers = HeaderMap::with_capacity(line.fields.len());
+    for Place { name, value } in &line.fields {
+        let name = bytes.get(name.0..name.1).unwrap_or_default();
+        let bad = || {
+            let name = String::from_utf8_lossy(name);
+            (Upstream::BadHead, format!("waiting for the head: the field `{name}`"))
+        };
+        let inside = value.0 <= value.1 && value.1 <= bytes.len();
+        let value = if inside { bytes.slice(value.0..value.1) } else { return Err(bad()) };
+        let name = HeaderName::from_bytes(name).map_err(|_| bad())?;
+        if interim && name == header::CONTENT_LENGTH || !said.take(&name, &value, &headers, interim)? {
             continue;
         }
-        let value = HeaderValue::from_maybe_shared(bytes.slice_ref(field.value)).map_err(|_| bad())?;
-        headers.append(name, value);
+        headers.append(name, HeaderValue::from_maybe_shared(value).map_err(|_| bad())?);
     }
     if said.hops {
         samovar_policy::strip_hop_by_hop(&mut headers);
@@ -175,7 +190,7 @@ fn heard(bytes: &Bytes, answer: &httparse::Response<'_, '_>, method: &Method) ->
     if let Some(len) = said.len {
         settle(&mut headers, len);
     }
-    let old = answer.version != Some(1);
+    let old = line.old;
     let framing = framing(status, method, old, &said)?;
     let tunnel = *method == Method::CONNECT && status.is_success();
     if status == StatusCode::NO_CONTENT || tunnel {

@@ -1,5 +1,6 @@
-//! Tables and properties of the answer's head and framing.
+//! Tables and properties of the answer's head, its framing, and where its body ends.
 
+use super::decode::Decoder;
 use super::heard::{Framing, Head, Heard, Listener};
 use bytes::BytesMut;
 use http::Method;
@@ -118,6 +119,31 @@ fn interim_heads_come_first_and_one_by_one() {
     assert_eq!((status.as_u16(), fields.len(), &fields["link"]), (103, 1, &"</a>".parse().unwrap()));
     assert!(matches!(next(), Some(Heard::Head(head)) if head.status == 204));
     assert_eq!(read, "rest");
+}
+
+#[test]
+fn the_last_piece_is_known_to_be_the_last() {
+    for (framing, bytes, pieces, rest) in [
+        (Framing::None, "next", &[][..], "next"),
+        (Framing::Sized(0), "next", &[], "next"),
+        (Framing::Sized(2), "oknext", &["ok"], "next"),
+        (Framing::Chunked, "2\r\nok\r\n0\r\n\r\nnext", &["ok"], "next"),
+        (Framing::Chunked, "2 \r\nok\r\n1;x\r\n!\r\n0\r\nA: b\r\n\r\n", &["ok", "!"], ""),
+        (Framing::Chunked, "0\r\n\r\n", &[], ""),
+    ] {
+        let (mut read, mut decoder) = (BytesMut::from(bytes), Decoder::new(framing));
+        for (at, piece) in pieces.iter().enumerate() {
+            assert_eq!(decoder.next(&mut read).unwrap().unwrap(), piece, "{bytes:?}");
+            assert_eq!(decoder.is_done(), at + 1 == pieces.len(), "{bytes:?}");
+        }
+        assert_eq!(decoder.next(&mut read), Ok(None), "{bytes:?}");
+        assert!(decoder.is_done() && read == rest, "{bytes:?}");
+    }
+    for (framing, whole) in
+        [(Framing::UntilClose, true), (Framing::Sized(9), false), (Framing::Chunked, false)]
+    {
+        assert_eq!(Decoder::new(framing).at_close().is_ok(), whole);
+    }
 }
 
 proptest! {

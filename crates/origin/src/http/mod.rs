@@ -124,7 +124,8 @@ impl HttpUpstream {
             begun = Instant::now();
         }
 
-        let mut connection = self.connect(core).await?;
+        // Boxed, as it is large and rare.
+        let mut connection = Box::pin(self.connect(core)).await?;
         let connected = Instant::now();
         going.again(connected);
         let head = self.head(&mut connection, &mut going, &whose).await.map_err(Headless::into_failure)?;
@@ -229,7 +230,7 @@ impl For {
     /// A `100 Continue` was not asked for.
     fn tell(&self, status: http::StatusCode, headers: http::HeaderMap) {
         if let Some(interim) = self.interim.as_ref().filter(|_| status != http::StatusCode::CONTINUE) {
-            let _nobody = interim.send((status, headers));
+            interim.tell(status, headers);
         }
     }
 }
