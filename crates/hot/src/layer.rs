@@ -21,12 +21,11 @@
 //! hangs; idle without waiting for the body's drop → a later answer inside an earlier body; handing hyper the whole
 //! buffer instead of one request → answers out of order.
 //!
-//! Not here: what the bytes mean (`head`, `chunked`), which answer is hot (`map`), the engine (`serve`).
+//! Not here: what the bytes mean (`head`; `samovar_policy::Chunked`), which answer is hot (`map`), the engine (`serve`).
 
 mod hyper_io;
 mod idle;
 
-use crate::chunked::Chunked;
 use crate::head::{Framing, Known};
 use crate::hub::ConnHandle;
 use crate::inbuf::InBuf;
@@ -35,6 +34,7 @@ use crate::out::Out;
 use crate::reject::BodyRejected;
 use crate::wire::Wire;
 use bytes::Bytes;
+use samovar_policy::{BadChunk, Chunked};
 use samovar_reason::Reject;
 use std::io;
 use std::pin::Pin;
@@ -290,7 +290,7 @@ impl<S: Wire> Layer<S> {
             self.state = match *framing {
                 Framing::None => State::Answering,
                 Framing::Length(n) => State::Body(Body::Length(n)),
-                Framing::Chunked => State::Body(Body::Chunked(Chunked::new(body_max_bytes))),
+                Framing::Chunked => State::Body(Body::Chunked(Chunked::of_request(body_max_bytes))),
             };
         }
         self.settle_input();
@@ -331,7 +331,10 @@ impl<S: Wire> Layer<S> {
             }
             Body::Chunked(chunked) => match chunked.advance(here) {
                 Ok(used) => (used, chunked.is_done()),
-                Err(reject) => return Poll::Ready(Err(self.refuse_body(reject, cx))),
+                Err(BadChunk::Malformed) => return Poll::Ready(Err(self.refuse_body(Reject::BadChunk, cx))),
+                Err(BadChunk::TooLarge) => {
+                    return Poll::Ready(Err(self.refuse_body(Reject::BodyTooLarge, cx)));
+                }
             },
         };
         put(here.get(..used).unwrap_or_default());

@@ -52,7 +52,6 @@
 //! Not here: the decision what may be hot and for how long (a [`Grant`] is the server's word for it), any cache,
 //! any log. The layer counts nothing; it tells the server's [`CoreSide`].
 
-pub mod chunked;
 pub mod head;
 mod hub;
 mod inbuf;

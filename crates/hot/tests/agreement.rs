@@ -21,9 +21,9 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use proptest::prelude::*;
-use samovar_hot::chunked::Chunked;
 use samovar_hot::head::{HeadLimits, parse, slots};
 use samovar_hot::{Framing, Limits};
+use samovar_policy::Chunked;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ fn end_of_request(bytes: &[u8]) -> Option<usize> {
         Framing::None => Some(head.len_bytes),
         Framing::Length(n) => usize::try_from(n).ok().filter(|&n| n <= rest).map(|n| head.len_bytes + n),
         Framing::Chunked => {
-            let mut chunked = Chunked::new(u64::MAX);
+            let mut chunked = Chunked::of_request(u64::MAX);
             let used = chunked.advance(&bytes[head.len_bytes..]).ok()?;
             chunked.is_done().then_some(head.len_bytes + used)
         }

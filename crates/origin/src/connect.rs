@@ -119,6 +119,17 @@ impl Socket {
         matches!(peeked, Err(rustix::io::Errno::AGAIN))
     }
 
+    /// As far as the reactor has heard, the peer has neither closed the connection nor said anything. Costs no call of
+    /// the system unless there is something to hear.
+    pub(crate) fn seems_quiet(&self) -> bool {
+        let mut byte = [0_u8; 1];
+        let read = match self {
+            Socket::Tcp(s) => s.try_read(&mut byte),
+            Socket::Unix(s) => s.try_read(&mut byte),
+        };
+        matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
     /// The same socket, woken by the runtime of the calling thread.
     pub(crate) fn rehome(self) -> io::Result<Socket> {
         Ok(match self {

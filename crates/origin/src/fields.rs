@@ -24,14 +24,24 @@ pub(crate) fn settle_length(headers: &mut HeaderMap) -> Result<Option<u64>, Stri
 fn agreed_length(headers: &HeaderMap) -> Option<u64> {
     let mut agreed = None;
     for value in headers.get_all(header::CONTENT_LENGTH) {
-        for element in value.as_bytes().split(|b| *b == b',').map(<[u8]>::trim_ascii) {
-            if element.is_empty() || !element.iter().all(u8::is_ascii_digit) {
-                return None;
-            }
-            let bytes: u64 = std::str::from_utf8(element).ok()?.parse().ok()?;
-            if agreed.replace(bytes).is_some_and(|before| before != bytes) {
-                return None;
-            }
+        let bytes = one_length(value.as_bytes())?;
+        if agreed.replace(bytes).is_some_and(|before| before != bytes) {
+            return None;
+        }
+    }
+    agreed
+}
+
+/// The number that one line of Content-Length holds; it may hold it more than once.
+pub(crate) fn one_length(value: &[u8]) -> Option<u64> {
+    let mut agreed = None;
+    for element in value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
+        if element.is_empty() || !element.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        let bytes: u64 = std::str::from_utf8(element).ok()?.parse().ok()?;
+        if agreed.replace(bytes).is_some_and(|before| before != bytes) {
+            return None;
         }
     }
     agreed

@@ -183,13 +183,12 @@ impl<C> Pool<C> {
         }
     }
 
-    /// Closes what has been idle for too long.
-    pub(crate) fn close_idle(&self, now: Instant) {
+    /// Closes what has been idle for too long, and what `alive` does not believe in any more.
+    pub(crate) fn close_idle(&self, now: Instant, mut alive: impl FnMut(&mut C) -> bool) {
         for shelf in &self.shelves {
             let mut parked = locked(shelf);
-            // The oldest lie in front.
-            let old = parked.partition_point(|p| now.saturating_duration_since(p.since) >= self.idle_timeout);
-            let closing: Vec<_> = parked.drain(..old).collect();
+            let old = |p: &mut Parked<C>| now.saturating_duration_since(p.since) >= self.idle_timeout;
+            let closing: Vec<_> = parked.extract_if(.., |p| old(p) || !alive(&mut p.connection)).collect();
             drop(parked);
             self.idle.fetch_sub(closing.len(), Ordering::SeqCst);
         }

@@ -4,10 +4,12 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::combinators::BoxBody;
 use samovar_reason::Upstream;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// A request body on its way to an origin.
@@ -36,9 +38,45 @@ pub struct Asked {
     pub interim: Option<Interim>,
 }
 
-/// Where interim answers (RFC 9110 §15.2) go as they come: status and end-to-end fields. A `100 Continue` is not among
-/// them, for none was asked for.
-pub type Interim = tokio::sync::mpsc::UnboundedSender<(StatusCode, HeaderMap)>;
+/// Where interim answers (RFC 9110 §15.2) wait for whoever passes them on: status and end-to-end fields. A `100 Continue`
+/// is not among them, for none was asked for. Nearly always empty, so it is less than a channel.
+#[derive(Clone, Debug, Default)]
+pub struct Interim(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    answers: VecDeque<(StatusCode, HeaderMap)>,
+    reader: Option<Waker>,
+}
+
+impl Interim {
+    /// One came.
+    pub fn tell(&self, status: StatusCode, headers: HeaderMap) {
+        let mut waiting = self.waiting();
+        waiting.answers.push_back((status, headers));
+        let reader = waiting.reader.take();
+        drop(waiting);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// The next one; if there is none the reader is woken by the next, if it `waits` for it.
+    pub fn poll_heard(&self, cx: &Context<'_>, waits: bool) -> Poll<(StatusCode, HeaderMap)> {
+        let mut waiting = self.waiting();
+        if let Some(answer) = waiting.answers.pop_front() {
+            return Poll::Ready(answer);
+        }
+        if waits && !waiting.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
+            waiting.reader = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Who asked, for `Forwarded` and FastCGI parameters.
 #[derive(Clone, Debug)]

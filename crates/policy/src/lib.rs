@@ -1,4 +1,5 @@
-//! HTTP caching as pure functions: RFC 9111, 5861, 9213, 9211 and the conditional and range parts of RFC 9110.
+//! HTTP caching as pure functions: RFC 9111, 5861, 9213, 9211 and the conditional and range parts of RFC 9110; and where
+//! a chunked body ends (RFC 9112), which both its readers must see alike.
 //!
 //! Each takes values and `now` and returns a verdict with its reason. Nothing here reads a clock, a socket or a
 //! file, and nothing logs. Not here: which rule applies (`rules`), where entries live (`cache`), in which order
@@ -11,6 +12,7 @@
 mod age;
 mod asked;
 mod certain;
+mod chunked;
 mod date;
 mod directives;
 mod freshness;
@@ -34,6 +36,7 @@ mod vary;
 
 pub use age::age_ms;
 pub use certain::{RawAsked, RawValidators, certainly, raw_validators};
+pub use chunked::{BadChunk, ChunkRun, Chunked};
 pub use date::{HTTP_DATE_BYTES, parse_http_date, write_http_date};
 pub use freshness::{lifetime_given_ms, ttl_ms};
 pub use groups::{groups, invalidated_groups};

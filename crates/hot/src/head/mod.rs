@@ -16,7 +16,6 @@ mod known;
 mod lines;
 
 pub(crate) use known::Known;
-pub(crate) use lines::is_token_byte;
 
 use crate::Limits;
 use fields::Seen;

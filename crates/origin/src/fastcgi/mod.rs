@@ -123,9 +123,10 @@ impl FastCgi {
         self.pool.stats()
     }
 
-    /// Closes connections idle for longer than the limit. To be called about once a second.
+    /// Closes connections idle for longer than the limit, and those the application has closed. To be called about once
+    /// a second.
     pub fn close_idle(&self, now: Instant) {
-        self.pool.close_idle(now);
+        self.pool.close_idle(now, |idle| idle.socket.seems_quiet());
     }
 
     /// Sends one request and waits for the head of its answer. `core` is the serving core's number; must be
@@ -209,9 +210,10 @@ impl FastCgi {
         Live { exchange, opened, permit, upstream: Arc::clone(self), core }
     }
 
-    /// A connection from the shelves that the application has not closed.
+    /// A connection from the shelves that the application has not closed as far as is known: what goes out on it could be
+    /// sent again.
     fn idle(&self, core: usize) -> Option<Idle> {
-        let idle = self.pool.take(core, Instant::now(), |idle| idle.socket.is_quiet())?;
+        let idle = self.pool.take(core, Instant::now(), |idle| idle.socket.seems_quiet())?;
         if idle.home == core {
             return Some(idle);
         }

@@ -133,7 +133,9 @@ async fn the_queue_is_bounded_in_length_and_time() {
         queue_timeout: SHORT,
         ..UpstreamLimits::default()
     };
-    let origin = Origin::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+    let body = "ok".repeat(500_000);
+    let origin =
+        Origin::answering(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()), false);
     let upstream = origin.upstream(limits);
     // The permit belongs to the answer until its body was read.
     let held = upstream.attempt(0, get("/")).await.unwrap();
@@ -155,7 +157,7 @@ async fn the_queue_is_bounded_in_length_and_time() {
     // A freed permit goes to the one who waits, and with it the connection.
     let (next, ()) = tokio::join!(upstream.attempt(0, get("/")), async {
         tokio::task::yield_now().await;
-        assert_eq!(whole(held).await.unwrap(), "ok");
+        assert_eq!(whole(held).await.unwrap(), body);
     });
     assert!(next.unwrap().timing.reused);
     assert_eq!(origin.accepted(), 1);

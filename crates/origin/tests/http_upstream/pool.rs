@@ -46,6 +46,12 @@ async fn a_head_that_ends_the_connection_ends_it() {
     assert!(ok(&upstream, 0).await);
 }
 
+/// The sweep finds what the upstream has closed.
+fn gone(upstream: &HttpUpstream) -> bool {
+    upstream.close_idle(Instant::now());
+    upstream.stats().open == 0
+}
+
 #[tokio::test]
 async fn a_connection_closed_while_idle_is_noticed() {
     let origin = Origin::scripted(|mut stream, _| {
@@ -55,11 +61,11 @@ async fn a_connection_closed_while_idle_is_noticed() {
     let upstream = origin.upstream(UpstreamLimits::default());
     for _ in 0..5 {
         assert!(!ok(&upstream, 0).await);
-        until("the driver's end", || upstream.stats().open == 0).await;
+        until("the end", || gone(&upstream)).await;
         // A POST on the dead connection would be lost.
         let posted = with_body(ask(Method::POST, "/"), vec![Ok("x")], Some(1));
         assert_eq!(whole(upstream.attempt(0, posted).await.unwrap()).await.unwrap(), "ok");
-        until("the driver's end", || upstream.stats().open == 0).await;
+        until("the end", || gone(&upstream)).await;
     }
 }
 
@@ -133,7 +139,7 @@ async fn dropping_an_answer_closes_its_connection() {
     drop(answer);
     assert_eq!(upstream.stats().busy, 0);
     until("the close", || closed.try_recv().is_ok()).await;
-    until("the driver's end", || upstream.stats().open == 0).await;
+    until("the connection's end", || upstream.stats().open == 0).await;
 }
 
 #[tokio::test]
@@ -149,7 +155,7 @@ async fn leaving_before_the_head_closes_the_connection() {
         () = until("the request", || upstream.stats().busy == 1 && origin.accepted() == 1) => {}
     }
     until("the close", || closed.try_recv().is_ok_and(|closed| closed)).await;
-    until("the driver's end", || upstream.stats().open == 0).await;
+    until("the connection's end", || upstream.stats().open == 0).await;
     assert_eq!(upstream.stats().busy, 0);
 }
 
@@ -203,7 +209,7 @@ async fn the_bound_holds_under_pressure_from_many_cores() {
                     });
                 }
                 runtime.block_on(local);
-                // A driver lives as long as the runtime it was born on, and other cores may be using it.
+                // A connection is woken by the runtime it was last used on, and other cores may be about to take it.
                 runtime.block_on(done.wait());
             })
         })

@@ -178,12 +178,17 @@ impl Body for Received {
     }
 }
 
-/// The next piece of a streamed answer; `None` at its end.
+/// The next piece of an answer; `None` at its end. What came with the head is there already.
 pub async fn next(answer: &mut Answer) -> Option<Result<Frame<Bytes>, Failure>> {
-    match &mut answer.body {
-        AnswerBody::Stream { frames, .. } => frames.frame().await,
+    match std::mem::replace(&mut answer.body, AnswerBody::Empty) {
+        AnswerBody::Stream { len, mut frames } => {
+            let frame = frames.frame().await;
+            answer.body = AnswerBody::Stream { len, frames };
+            frame
+        }
+        AnswerBody::Bytes(bytes) => Some(Ok(Frame::data(bytes))),
         AnswerBody::Empty => None,
-        _ => panic!("an upstream's body is a stream or empty"),
+        AnswerBody::File { .. } => panic!("an upstream has no files"),
     }
 }
 

@@ -250,3 +250,28 @@ async fn an_early_answer_ends_the_upload() {
     assert_eq!(upstream.stats().idle, 0, "a connection in mid-upload was kept");
     until("the close", || closed.try_recv().is_ok_and(|closed| closed)).await;
 }
+
+#[tokio::test]
+async fn an_upload_goes_on_beside_an_answer_that_nobody_reads() {
+    const PIECES: usize = 256;
+    let (sender, taken) = mpsc::channel();
+    // More than lies between two sockets, so that somebody has to move it.
+    let origin = Origin::scripted(move |mut stream, _| {
+        read_head(&mut stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no").unwrap();
+        sender.send(read_exactly(&mut stream, PIECES << 16).len()).unwrap();
+        stream.write_all(b"k").unwrap();
+    });
+    let upstream = origin.upstream(UpstreamLimits::default());
+    let (client, body) = channel_body();
+    let mut asked = ask(Method::POST, "/");
+    asked.body = Some(body);
+    asked.body_bytes = Some((PIECES as u64) << 16);
+    let answer = upstream.attempt(0, asked).await.unwrap();
+    for _ in 0..PIECES {
+        client.send(Bytes::from(vec![b'x'; 1 << 16])).unwrap();
+    }
+    until("the whole upload", || taken.try_recv().is_ok()).await;
+    assert_eq!(whole(answer).await.unwrap(), "ok");
+    until("the connection's rest", || upstream.stats().idle == 1).await;
+}

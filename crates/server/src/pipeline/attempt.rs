@@ -233,7 +233,8 @@ pub async fn attempt(
     // Where there are files they are asked first: a script is run only if it exists, and a folder's index
     // document may be a script.
     if let Some(Target::Files(files)) = snapshot.target(site.fallback).map(|t| &**t) {
-        return from_files(files, site, question, body, body_bytes).await;
+        // Boxed, or whoever asks an upstream would carry room for it.
+        return Box::pin(from_files(files, site, question, body, body_bytes)).await;
     }
     match snapshot.target(question.route.target).map(|t| &**t) {
         Some(Target::Http(upstream)) => {
@@ -250,7 +251,7 @@ pub async fn attempt(
                 path_info: None,
                 document_root: root,
             };
-            run(app, question, script, body, body_bytes).await
+            Box::pin(run(app, question, script, body, body_bytes)).await
         }
         _ => Err(no_target()),
     }
@@ -363,12 +364,16 @@ fn made(target: &FilesTarget, status: StatusCode, name_of: header::HeaderName, v
 /// Tags of an answer (surrogate keys), as the common fields name them; bounded.
 fn tags_of(headers: &HeaderMap) -> Vec<Box<str>> {
     let mut tags = Vec::new();
-    for (name, comma) in [("surrogate-key", false), ("xkey", false), ("cache-tag", true)] {
-        for value in headers.get_all(name) {
-            let Ok(text) = value.to_str() else { continue };
-            let split = |c: char| if comma { c == ',' } else { c.is_ascii_whitespace() };
-            tags.extend(text.split(split).map(str::trim).filter(|t| !t.is_empty()).take(256).map(Box::from));
-        }
+    // One look at the names costs less than three lookups that find nothing.
+    for (name, value) in headers {
+        let comma = match name.as_str() {
+            "surrogate-key" | "xkey" => false,
+            "cache-tag" => true,
+            _ => continue,
+        };
+        let Ok(text) = value.to_str() else { continue };
+        let split = |c: char| if comma { c == ',' } else { c.is_ascii_whitespace() };
+        tags.extend(text.split(split).map(str::trim).filter(|t| !t.is_empty()).take(256).map(Box::from));
     }
     tags
 }

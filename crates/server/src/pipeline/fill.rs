@@ -87,8 +87,8 @@ pub async fn fetch(
     let joined = ticket.join();
     let (tell, told) = oneshot::channel();
     let mut job = job(&x, &route, base.clone());
-    let (sender, interims) = interim::channel(&x);
-    job.question.interim = sender;
+    let interims = interim::of(&x);
+    job.question.interim.clone_from(&interims);
     tokio::task::spawn_local(run(job, ticket, tell));
     let Ok(told) = interim::passing(&mut x, interims, told).await else {
         return stopping(x, route);

@@ -8,29 +8,31 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Version};
 use samovar_origin::Interim;
 use samovar_trace::Fact;
-use std::future::Future;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use std::future::{Future, poll_fn};
+use std::task::Poll;
 
-/// What the origin says before its answer.
-pub(super) type Interims = UnboundedReceiver<(StatusCode, HeaderMap)>;
-
-/// Both ends for one attempt; no sender for a client that would not understand (§15.2: HTTP/1.0).
-pub(super) fn channel(x: &Exchange) -> (Option<Interim>, Interims) {
-    let (sender, receiver) = unbounded_channel();
+/// Where they wait for one attempt; nowhere for a client that would not understand them (§15.2: HTTP/1.0).
+pub(super) fn of(x: &Exchange) -> Option<Interim> {
     let understood = x.handle.is_some() && x.version == Version::HTTP_11;
-    (understood.then_some(sender), receiver)
+    understood.then(Interim::default)
 }
 
 /// Waits for `done`, and passes on what comes before it.
-pub(super) async fn passing<T>(x: &mut Exchange, mut interims: Interims, done: impl Future<Output = T>) -> T {
+pub(super) async fn passing<T>(
+    x: &mut Exchange,
+    interims: Option<Interim>,
+    done: impl Future<Output = T>,
+) -> T {
     let mut done = std::pin::pin!(done);
-    loop {
-        tokio::select! {
-            biased;
-            Some((status, headers)) = interims.recv() => pass_on(x, status, &headers),
-            result = &mut done => return result,
+    poll_fn(|cx| {
+        let result = done.as_mut().poll(cx);
+        let Some(interims) = &interims else { return result };
+        while let Poll::Ready((status, headers)) = interims.poll_heard(cx, result.is_pending()) {
+            pass_on(x, status, &headers);
         }
-    }
+        result
+    })
+    .await
 }
 
 fn pass_on(x: &mut Exchange, status: StatusCode, headers: &HeaderMap) {

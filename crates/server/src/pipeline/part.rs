@@ -138,8 +138,8 @@ pub(super) async fn fetch(mut x: Box<Exchange>, route: Route, ticket: Ticket, wh
     let (tell, told) = oneshot::channel();
     let mut job = fill::job(&x, &route, None);
     job.question = Question::of(&x, &route).settled();
-    let (sender, interims) = interim::channel(&x);
-    job.question.interim = sender;
+    let interims = interim::of(&x);
+    job.question.interim.clone_from(&interims);
     tokio::task::spawn_local(run(job, ticket, tell));
     match interim::passing(&mut x, interims, told).await {
         Ok(told) => fill::ready(x, route, joined, told, why, None).await,

@@ -27,9 +27,11 @@ pub async fn pass(
 ) -> Ready {
     let compared = learn::compared(&x, &route);
     let mut question = Question::of(&x, &route);
-    let (sender, interims) = interim::channel(&x);
-    question.interim = sender;
-    let requested = clock::now();
+    let interims = interim::of(&x);
+    question.interim.clone_from(&interims);
+    // Of a GET past the cache nothing is learnt for which the time would matter.
+    let learns = x.method != Method::GET;
+    let requested = if learns { clock::now() } else { x.at };
     // Boxed: it is four kilobytes, and every room it were carried through would copy them.
     let attempt = Box::pin(attempt::attempt(question, body, body_bytes));
     // What a safe method leaves behind is nothing.
@@ -54,7 +56,7 @@ pub async fn pass(
     };
     match came {
         Ok((got, made_invalid)) => {
-            let times = Times { requested, answered: clock::now() };
+            let times = Times { requested, answered: if learns { clock::now() } else { requested } };
             note_attempt(&mut x, &got);
             if let Some(fact) = made_invalid {
                 x.note(fact);

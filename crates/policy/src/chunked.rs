@@ -1,13 +1,10 @@
-//! Where a chunked request body ends (RFC 9112 §7.1): a pure state machine that follows the bytes as they pass
-//! and refuses what two readers could read differently.
+//! Where a chunked body ends (RFC 9112 §7.1): a state machine that follows the bytes as they pass and refuses what two
+//! readers could read differently: no bare line feeds, no control characters in extensions, trailer fields well formed.
 //!
-//! Stricter than hyper's own decoder, which sees the same bytes afterwards: no bare line feeds, whitespace after
-//! a size only before an extension, no control characters in extensions, trailer fields well formed.
-//!
-//! Not here: the decoding; hyper does it.
+//! A request's is read more strictly than an answer's: a client may be an attacker, while old applications pad the sizes
+//! of their chunks with spaces. Not here: what becomes of the data; trailer fields are passed over.
 
-use crate::head::is_token_byte;
-use samovar_reason::Reject;
+use crate::syntax::is_tchar;
 
 /// Most bytes of chunk extensions in one body; hyper allows 16 KiB.
 const EXTENSIONS_MAX_BYTES: u32 = 8 << 10;
@@ -33,6 +30,24 @@ enum At {
     Done,
 }
 
+/// Why a chunked body is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadChunk {
+    /// Its framing is not what RFC 9112 §7.1 allows, or there is too much of it.
+    Malformed,
+    /// It holds more data than it may.
+    TooLarge,
+}
+
+/// The next bytes of a body that are of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkRun {
+    /// So many bytes that only say where the data is.
+    Framing(usize),
+    /// So many bytes of data.
+    Data(usize),
+}
+
 /// How far the body has come.
 #[derive(Clone, Debug)]
 pub struct Chunked {
@@ -44,11 +59,12 @@ pub struct Chunked {
     extension_bytes: u32,
     trailer_bytes: u32,
     trailers: u32,
+    padded: bool,
 }
 
 impl Chunked {
-    /// At the start of a body that may hold so much data.
-    pub fn new(body_max_bytes: u64) -> Chunked {
+    /// At the start of a request's body that may hold so much data.
+    pub fn of_request(body_max_bytes: u64) -> Chunked {
         Chunked {
             at: At::Size { digits: 0 },
             left: 0,
@@ -57,7 +73,13 @@ impl Chunked {
             extension_bytes: 0,
             trailer_bytes: 0,
             trailers: 0,
+            padded: false,
         }
+    }
+
+    /// At the start of an answer's body.
+    pub fn of_answer() -> Chunked {
+        Chunked { padded: true, ..Chunked::of_request(u64::MAX) }
     }
 
     /// Whether the last byte has passed.
@@ -65,94 +87,109 @@ impl Chunked {
         self.at == At::Done
     }
 
+    /// Whether the next byte is one of data.
+    pub fn is_in_data(&self) -> bool {
+        self.at == At::Data
+    }
+
     /// Follows `bytes` and returns how many of them belong to the body: all, or fewer if it ends among them.
-    pub fn advance(&mut self, bytes: &[u8]) -> Result<usize, Reject> {
+    pub fn advance(&mut self, bytes: &[u8]) -> Result<usize, BadChunk> {
         let mut used = 0;
-        while let Some(&byte) = bytes.get(used) {
-            match self.at {
-                At::Done => break,
-                At::Data => {
-                    let here = u64::try_from(bytes.len() - used).unwrap_or(u64::MAX).min(self.left);
-                    self.left -= here;
-                    used += usize::try_from(here).unwrap_or(usize::MAX);
-                    if self.left == 0 {
-                        self.at = At::DataCr;
-                    }
-                }
-                _ => {
-                    self.at = self.step(byte)?;
-                    used += 1;
-                }
+        while let Some(rest) = bytes.get(used..).filter(|rest| !rest.is_empty()) {
+            match self.run(rest)? {
+                ChunkRun::Framing(0) => break,
+                ChunkRun::Framing(here) | ChunkRun::Data(here) => used += here,
             }
         }
         Ok(used)
     }
 
-    fn step(&mut self, byte: u8) -> Result<At, Reject> {
+    /// Follows the first of `bytes`, as far as they are of one kind. None of them belong to a body that is done.
+    pub fn run(&mut self, bytes: &[u8]) -> Result<ChunkRun, BadChunk> {
+        if self.at == At::Data && !bytes.is_empty() {
+            let here = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(self.left);
+            self.left -= here;
+            if self.left == 0 {
+                self.at = At::DataCr;
+            }
+            return Ok(ChunkRun::Data(usize::try_from(here).unwrap_or(usize::MAX)));
+        }
+        let mut used = 0;
+        for &byte in bytes {
+            if matches!(self.at, At::Data | At::Done) {
+                break;
+            }
+            self.at = self.step(byte)?;
+            used += 1;
+        }
+        Ok(ChunkRun::Framing(used))
+    }
+
+    fn step(&mut self, byte: u8) -> Result<At, BadChunk> {
         match (self.at, byte) {
             (At::Size { digits }, b) if b.is_ascii_hexdigit() => self.digit(digits, b),
             (At::Size { digits: 1.. }, b' ' | b'\t') => self.count_extension(At::AfterSize),
             (At::Size { digits: 1.. } | At::AfterSize, b';') => self.count_extension(At::Extension),
             (At::AfterSize, b' ' | b'\t') => self.count_extension(At::AfterSize),
             (At::Size { digits: 1.. } | At::Extension, b'\r') => Ok(At::SizeLf),
+            (At::AfterSize, b'\r') if self.padded => Ok(At::SizeLf),
             (At::Extension, b'\t' | b' '..=0x7e | 0x80..) => self.count_extension(At::Extension),
             (At::SizeLf, b'\n') if self.left == 0 => Ok(At::TrailerStart),
             (At::SizeLf, b'\n') => self.count_body(),
             (At::DataCr, b'\r') => Ok(At::DataLf),
             (At::DataLf, b'\n') => Ok(At::Size { digits: 0 }),
             (At::TrailerStart, b'\r') => Ok(At::LastLf),
-            (At::TrailerStart, b) if is_token_byte(b) => {
+            (At::TrailerStart, b) if is_tchar(b) => {
                 self.trailers += 1;
                 if self.trailers > TRAILERS_MAX {
-                    Err(Reject::BadChunk)
+                    Err(BadChunk::Malformed)
                 } else {
                     self.count_trailer(At::TrailerName)
                 }
             }
             (At::TrailerName, b':') => self.count_trailer(At::TrailerValue),
-            (At::TrailerName, b) if is_token_byte(b) => self.count_trailer(At::TrailerName),
+            (At::TrailerName, b) if is_tchar(b) => self.count_trailer(At::TrailerName),
             (At::TrailerValue, b'\r') => Ok(At::TrailerLf),
             (At::TrailerValue, b'\t' | b' '..=0x7e | 0x80..) => self.count_trailer(At::TrailerValue),
             (At::TrailerLf, b'\n') => Ok(At::TrailerStart),
             (At::LastLf, b'\n') => Ok(At::Done),
-            _ => Err(Reject::BadChunk),
+            _ => Err(BadChunk::Malformed),
         }
     }
 
-    fn digit(&mut self, digits: u8, byte: u8) -> Result<At, Reject> {
-        let value = char::from(byte).to_digit(16).ok_or(Reject::BadChunk)?;
+    fn digit(&mut self, digits: u8, byte: u8) -> Result<At, BadChunk> {
+        let value = char::from(byte).to_digit(16).ok_or(BadChunk::Malformed)?;
         let before = if digits == 0 { 0 } else { self.left };
         if digits >= 16 {
-            return Err(Reject::BadChunk);
+            return Err(BadChunk::Malformed);
         }
         self.left = before << 4 | u64::from(value);
         Ok(At::Size { digits: digits + 1 })
     }
 
-    fn count_body(&mut self) -> Result<At, Reject> {
-        self.body_bytes = self.body_bytes.checked_add(self.left).ok_or(Reject::BadChunk)?;
-        if self.body_bytes > self.body_max_bytes { Err(Reject::BodyTooLarge) } else { Ok(At::Data) }
+    fn count_body(&mut self) -> Result<At, BadChunk> {
+        self.body_bytes = self.body_bytes.checked_add(self.left).ok_or(BadChunk::Malformed)?;
+        if self.body_bytes > self.body_max_bytes { Err(BadChunk::TooLarge) } else { Ok(At::Data) }
     }
 
-    fn count_extension(&mut self, next: At) -> Result<At, Reject> {
+    fn count_extension(&mut self, next: At) -> Result<At, BadChunk> {
         self.extension_bytes += 1;
-        if self.extension_bytes > EXTENSIONS_MAX_BYTES { Err(Reject::BadChunk) } else { Ok(next) }
+        if self.extension_bytes > EXTENSIONS_MAX_BYTES { Err(BadChunk::Malformed) } else { Ok(next) }
     }
 
-    fn count_trailer(&mut self, next: At) -> Result<At, Reject> {
+    fn count_trailer(&mut self, next: At) -> Result<At, BadChunk> {
         self.trailer_bytes += 1;
-        if self.trailer_bytes > TRAILERS_MAX_BYTES { Err(Reject::BadChunk) } else { Ok(next) }
+        if self.trailer_bytes > TRAILERS_MAX_BYTES { Err(BadChunk::Malformed) } else { Ok(next) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Chunked;
+    use super::{BadChunk, Chunked};
     use proptest::prelude::*;
-    use samovar_reason::Reject;
 
-    fn run(bytes: &[u8]) -> Result<(usize, bool), Reject> {
-        let mut chunked = Chunked::new(1 << 20);
+    fn run(bytes: &[u8]) -> Result<(usize, bool), BadChunk> {
+        let mut chunked = Chunked::of_request(1 << 20);
         chunked.advance(bytes).map(|used| (used, chunked.is_done()))
     }
 
@@ -199,23 +236,34 @@ mod tests {
             b"0\r\nn: v\n\r\n",
             b"0\r\nn: v\r\n folded\r\n\r\n",
         ] {
-            assert_eq!(run(body), Err(Reject::BadChunk), "{:?}", String::from_utf8_lossy(body));
+            assert_eq!(run(body), Err(BadChunk::Malformed), "{:?}", String::from_utf8_lossy(body));
+        }
+    }
+
+    #[test]
+    fn an_answers_sizes_may_be_padded() {
+        let body = b"5  \r\nhello\r\n0 \t\r\n\r\n";
+        let mut chunked = Chunked::of_answer();
+        assert_eq!(chunked.advance(body), Ok(body.len()));
+        assert!(chunked.is_done());
+        for body in [&b"5 5\r\n"[..], b" 5\r\n", b"5 \n"] {
+            assert_eq!(Chunked::of_answer().advance(body), Err(BadChunk::Malformed));
         }
     }
 
     #[test]
     fn limits() {
         assert_eq!(run(b"100000\r\n"), Ok((8, false)));
-        assert_eq!(run(b"100001\r\n"), Err(Reject::BodyTooLarge));
-        assert_eq!(run(b"ffffffffffffffff\r\n"), Err(Reject::BodyTooLarge));
-        let mut endless = Chunked::new(u64::MAX);
+        assert_eq!(run(b"100001\r\n"), Err(BadChunk::TooLarge));
+        assert_eq!(run(b"ffffffffffffffff\r\n"), Err(BadChunk::TooLarge));
+        let mut endless = Chunked::of_request(u64::MAX);
         assert_eq!(endless.advance(b"ffffffffffffffff\r\n").map(|_| ()), Ok(()));
         let extension = [&b"1;"[..], &vec![b'x'; 9000]].concat();
-        assert_eq!(run(&extension), Err(Reject::BadChunk));
+        assert_eq!(run(&extension), Err(BadChunk::Malformed));
         let trailers = [&b"0\r\n"[..], &b"a:b\r\n".repeat(17)].concat();
-        assert_eq!(run(&trailers), Err(Reject::BadChunk));
+        assert_eq!(run(&trailers), Err(BadChunk::Malformed));
         let long = [&b"0\r\na:"[..], &vec![b'x'; 9000]].concat();
-        assert_eq!(run(&long), Err(Reject::BadChunk));
+        assert_eq!(run(&long), Err(BadChunk::Malformed));
     }
 
     proptest! {
@@ -235,7 +283,7 @@ mod tests {
             body.extend(b"0\r\n\r\n");
             let end = body.len();
             body.extend(tail);
-            let mut chunked = Chunked::new(1 << 20);
+            let mut chunked = Chunked::of_request(1 << 20);
             let (mut at, mut total) = (0, 0);
             for size in splits.iter().cycle() {
                 let piece = &body[at..(at + size).min(body.len())];
