@@ -1,7 +1,8 @@
 //! A whole body in memory: as few pieces as can be, each of a size that allocators have.
 //!
 //! Allocators round up to classes an eighth to a quarter apart: a body of 15 KiB in one piece takes 16. Cut in two, the
-//! first as large as a class below it, it takes hardly more than its bytes. Not here: bodies that are still
+//! first as large as a class below it, it takes hardly more than its bytes. What is larger is cut into powers of two, which
+//! fill an allocator's pages: five pieces of 96 KiB leave 32 KiB of a page (mimalloc's has 512) to nobody. Not here: bodies that are still
 //! arriving (`body`), and of which only parts are here (`parts`).
 
 use crate::budget::Budget;
@@ -11,8 +12,11 @@ use std::sync::Arc;
 /// A body is cut in two if that saves as much.
 const SAVES_BYTES: usize = 160;
 
-/// Larger than this, the classes of allocators are no longer known; what is lost is little.
+/// The largest piece.
 const CUT_MAX_BYTES: usize = 256 * 1024;
+
+/// Pieces of up to so many bytes leave little of a page unused, whatever their size.
+const ANY_SIZE_BYTES: usize = 32 * 1024;
 
 /// What a chunk costs beside its bytes, once it was handed out.
 const LARGE_BYTES: usize = size_of::<Bytes>() + 24;
@@ -54,9 +58,9 @@ impl Chunks {
             piece.into_boxed_slice()
         };
         let mut large = large;
-        while left > CUT_MAX_BYTES {
-            large.push(Bytes::from(take(CUT_MAX_BYTES)));
-            left -= CUT_MAX_BYTES;
+        for piece in powers_of(left) {
+            large.push(Bytes::from(take(piece)));
+            left -= piece;
         }
         let first = first_of(left);
         let tail = [take(first), take(left - first)];
@@ -140,6 +144,21 @@ impl AsRef<[u8]> for Second {
     }
 }
 
+/// The pieces that a body of `bytes` begins with: powers of two, the largest first, until what is left is a small part of
+/// it.
+fn powers_of(bytes: usize) -> impl Iterator<Item = usize> {
+    let mut left = bytes;
+    std::iter::from_fn(move || {
+        let fills_a_power = left <= CUT_MAX_BYTES && left.next_power_of_two() - left <= SAVES_BYTES;
+        if left <= (bytes / 16).clamp(ANY_SIZE_BYTES, CUT_MAX_BYTES / 2) || fills_a_power {
+            return None;
+        }
+        let piece = CUT_MAX_BYTES.min(1 << left.ilog2());
+        left -= piece;
+        Some(piece)
+    })
+}
+
 /// How large the first piece is of a body of `bytes`.
 fn first_of(bytes: usize) -> usize {
     let (below, above) = classes(bytes);
@@ -210,5 +229,25 @@ mod tests {
             let taken = classes(first).1 + classes(bytes - first).1;
             assert!(taken <= bytes + SAVES_BYTES + bytes / 20, "{bytes} take {taken}");
         }
+    }
+
+    /// As mimalloc has it: blocks of up to 128 KiB lie in pages of 512, larger ones in slices of 64.
+    #[test]
+    fn pieces_leave_little_of_a_page_unused() {
+        let taken = |piece: usize| match classes(piece).1 {
+            0 => 0,
+            class if class <= 128 << 10 => (512 << 10) / ((512 << 10) / class),
+            class => class.next_multiple_of(64 << 10),
+        };
+        for bytes in (ANY_SIZE_BYTES + 1..3 << 20).step_by(177) {
+            let powers: Vec<usize> = powers_of(bytes).collect();
+            let rest = bytes - powers.iter().sum::<usize>();
+            let tail = [first_of(rest), rest - first_of(rest)];
+            let all: usize = powers.iter().copied().chain(tail).map(taken).sum();
+            assert!(all <= bytes + SAVES_BYTES + bytes / 40, "{bytes} take {all}: {powers:?} {tail:?}");
+            assert!(powers.len() <= bytes / CUT_MAX_BYTES + 3, "{bytes}: {powers:?}");
+        }
+        assert_eq!(powers_of(64 << 10).count(), 0);
+        assert_eq!(powers_of(102_400).collect::<Vec<_>>(), [65_536, 32_768]);
     }
 }

@@ -17,14 +17,19 @@ const PAIRS_MAX: usize = 4_096;
 /// The longest value that is stored once: most policies for what a page may do are shorter.
 const VALUE_MAX_BYTES: usize = 128;
 
+/// The part of the budget that they may take, as they never leave: one in so many bytes.
+const BUDGET_PART: u64 = 16;
+
 /// Pairs of a block.
 const BLOCK: usize = 64;
 
 /// Sightings before a pair gets its number.
 const SIGHTINGS: u16 = 16;
 
-/// Pairs that are watched at the same time.
+/// Pairs that are watched at the same time, and how many of them are rivals for each other's places: with one alone, two
+/// common pairs in the same place would keep each other out for ever.
 const WATCHED: usize = 512;
+const RIVALS: usize = 8;
 
 /// What a pair costs beside its value and its place: a number and a byte of its hash in a table less than half full.
 const ROW_BYTES: u64 = ((size_of::<u16>() + 1) as u64 * 16).div_ceil(7);
@@ -63,21 +68,23 @@ struct Watched {
     sightings: u16,
 }
 
-impl Watched {
-    /// Whether it was seen often enough.
-    fn see(&mut self, print: u16, key: u16) -> bool {
-        if self.print == print && self.key != key {
-            self.sightings += 1;
-            self.key = key;
-        } else if self.print != print {
-            // What comes often outlives what comes once.
-            self.sightings = self.sightings.saturating_sub(1);
-            if self.sightings == 0 {
-                *self = Watched { print, key, sightings: 1 };
-            }
+/// Whether a pair was seen often enough, now that it was seen once more.
+fn see(rivals: &mut [Watched], print: u16, key: u16) -> bool {
+    if let Some(pair) = rivals.iter_mut().find(|pair| pair.sightings > 0 && pair.print == print) {
+        if pair.key != key {
+            pair.sightings = pair.sightings.saturating_add(1);
+            pair.key = key;
         }
-        self.print == print && self.sightings >= SIGHTINGS
+        return pair.sightings >= SIGHTINGS;
     }
+    // What comes often outlives what comes once.
+    if let Some(least) = rivals.iter_mut().min_by_key(|pair| pair.sightings) {
+        least.sightings = least.sightings.saturating_sub(1);
+        if least.sightings == 0 {
+            *least = Watched { print, key, sightings: 1 };
+        }
+    }
+    false
 }
 
 impl Pairs {
@@ -122,17 +129,18 @@ impl Pairs {
             return Some(*number);
         }
         let number = known.numbers.len();
-        let at = hash as usize % WATCHED;
-        if number >= PAIRS_MAX
-            || !known.watched.get_mut(at)?.see((hash >> 16) as u16, self.hasher.hash_one(key) as u16)
-        {
+        let at = hash as usize % (WATCHED / RIVALS) * RIVALS;
+        let rivals = known.watched.get_mut(at..at + RIVALS)?;
+        if number >= PAIRS_MAX || !see(rivals, (hash >> 16) as u16, self.hasher.hash_one(key) as u16) {
             return None;
         }
-        let mut bytes = ROW_BYTES + text.len() as u64;
-        let block = self.blocks.get(number / BLOCK)?.get_or_init(|| {
-            bytes += (BLOCK * size_of::<OnceLock<Pair>>()) as u64;
-            (0..BLOCK).map(|_| OnceLock::new()).collect()
-        });
+        let block = self.blocks.get(number / BLOCK)?;
+        let of_block = if block.get().is_none() { BLOCK * size_of::<OnceLock<Pair>>() } else { 0 };
+        let charged = known.charge.bytes() + ROW_BYTES + (text.len() + of_block) as u64;
+        if charged > known.charge.budget().limit_bytes() / BUDGET_PART {
+            return None;
+        }
+        let block = block.get_or_init(|| (0..BLOCK).map(|_| OnceLock::new()).collect());
         // Leaked: a hit takes a copy of the value, and were it counted, all cores would write to that count with every
         // hit. A process has one cache, which lives as long as it does, and the table is bounded.
         let leaked: &'static [u8] = Box::leak(text.into());
@@ -142,7 +150,6 @@ impl Pairs {
         let hash_of =
             |number: &u16| self.get(*number).map_or(0, |pair| self.hash(pair.row, pair.value.as_bytes()));
         known.numbers.insert_unique(hash, number, hash_of);
-        let charged = known.charge.bytes() + bytes;
         known.charge.resize(charged);
         Some(number)
     }
@@ -179,6 +186,40 @@ mod tests {
         assert_eq!((pair.row, &pair.value), (5, &common));
         assert_eq!(pairs.number_of(6, &common, "any"), None, "another name");
         assert!(pairs.get(number + 1).is_none() && pairs.get(u16::MAX).is_none());
+    }
+
+    /// However the hashes fall: as many as an answer has fields come in, and do not keep each other out.
+    #[test]
+    fn common_pairs_do_not_keep_each_other_out() {
+        for _ in 0..200 {
+            let pairs = pairs();
+            let values: Vec<_> =
+                (0..12).map(|n| HeaderValue::try_from(format!("common {n}")).unwrap()).collect();
+            for key in 0..100 {
+                let key = key.to_string();
+                for value in &values {
+                    pairs.number_of(5, value, &key);
+                }
+                pairs.number_of(3, &HeaderValue::try_from(format!("\"{key}\"")).unwrap(), &key);
+            }
+            assert!(values.iter().all(|value| pairs.number_of(5, value, "any").is_some()));
+        }
+    }
+
+    /// They never leave, so a small budget is not spent on them.
+    #[test]
+    fn they_take_a_small_part_of_the_budget() {
+        let limit_bytes = 128 << 10;
+        let pairs = Pairs::new(&Budget::new(limit_bytes));
+        for value in 0..1_000 {
+            let value = HeaderValue::try_from(format!("value {value:04}")).unwrap();
+            for key in 0..50 {
+                pairs.number_of(1, &value, &key.to_string());
+            }
+        }
+        let part = limit_bytes / BUDGET_PART;
+        assert!((part / 2..=part).contains(&pairs.bytes()), "{}", pairs.bytes());
+        assert!(pairs.get(0).is_some() && pairs.get(999).is_none());
     }
 
     #[test]
