@@ -210,10 +210,9 @@ impl FastCgi {
         Live { exchange, opened, permit, upstream: Arc::clone(self), core }
     }
 
-    /// A connection from the shelves that the application has not closed as far as is known: what goes out on it could be
-    /// sent again.
+    /// A connection from the shelves that the application has neither closed nor said anything on, as the system knows it.
     fn idle(&self, core: usize) -> Option<Idle> {
-        let idle = self.pool.take(core, Instant::now(), |idle| idle.socket.seems_quiet())?;
+        let idle = self.pool.take(core, Instant::now(), |idle| idle.socket.is_quiet())?;
         if idle.home == core {
             return Some(idle);
         }

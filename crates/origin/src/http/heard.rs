@@ -58,6 +58,8 @@ pub(super) enum Heard {
 pub(super) struct Listener {
     /// So many bytes are known to hold no whole head.
     seen: usize,
+    /// Of interim heads, bytes: without a bound they would keep whoever reads them for ever.
+    interim_bytes: usize,
 }
 
 impl Listener {
@@ -79,11 +81,15 @@ impl Listener {
             return Ok(None);
         };
         self.seen = 0;
-        if line.len > max_bytes {
+        if self.interim_bytes + line.len > max_bytes {
             return Err(too_large(max_bytes));
         }
         let bytes = read.split_to(line.len).freeze();
-        heard(&bytes, &line, method).map(Some)
+        let heard = heard(&bytes, &line, method)?;
+        if matches!(heard, Heard::Interim(..)) {
+            self.interim_bytes += line.len;
+        }
+        Ok(Some(heard))
     }
 }
 

@@ -110,7 +110,7 @@ impl HttpUpstream {
         let mut going = Going::new(&mut told, body, begun);
         let whose = For { method: told.method, interim: told.interim };
 
-        if let Some(mut connection) = self.idle(core, begun, repeatable) {
+        if let Some(mut connection) = self.idle(core, begun) {
             match self.head(&mut connection, &mut going, &whose).await {
                 Ok(head) => {
                     let now = Instant::now();
@@ -138,13 +138,10 @@ impl HttpUpstream {
         self.answer(head, timing, connection, going, permit, now)
     }
 
-    /// A connection from the shelves that is alive as far as is known. The system itself is asked only for a request that
-    /// could not be sent a second time.
-    fn idle(&self, core: usize, now: Instant, repeatable: bool) -> Option<Connection> {
-        let alive = |connection: &mut Connection| {
-            connection.socket.seems_quiet() && (repeatable || connection.socket.is_quiet())
-        };
-        self.pool.take(core, now, alive)?.at_home(core)
+    /// A connection from the shelves that is alive and silent. The system itself is asked: what the reactor has not heard
+    /// of yet would be taken for the beginning of this answer, and may be somebody else's.
+    fn idle(&self, core: usize, now: Instant) -> Option<Connection> {
+        self.pool.take(core, now, |connection| connection.socket.is_quiet())?.at_home(core)
     }
 
     async fn connect(&self, core: usize) -> Result<Connection, Failure> {

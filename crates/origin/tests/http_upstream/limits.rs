@@ -101,6 +101,19 @@ async fn a_slow_head_and_a_slow_body_are_told_apart() {
 }
 
 #[tokio::test]
+async fn interim_answers_without_end_are_refused() {
+    let origin = Origin::scripted(|mut stream, _| {
+        read_head(&mut stream);
+        let many = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n".repeat(100);
+        while stream.write_all(&many).is_ok() {}
+    });
+    let upstream = origin.upstream(UpstreamLimits::default());
+    let failure = failure(&upstream).await;
+    assert_eq!((failure.reason, failure.reached), (Upstream::HeadTooLarge, Reached::Answered), "{failure}");
+    until("the connection's end", || upstream.stats().open == 0).await;
+}
+
+#[tokio::test]
 async fn a_slow_upload_is_not_a_slow_head() {
     let origin = Origin::scripted(|mut stream, _| {
         read_head(&mut stream);

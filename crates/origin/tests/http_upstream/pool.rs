@@ -46,6 +46,32 @@ async fn a_head_that_ends_the_connection_ends_it() {
     assert!(ok(&upstream, 0).await);
 }
 
+/// What an upstream says out of turn is nobody's answer, even if the reactor has not heard of it yet.
+#[tokio::test]
+async fn what_is_said_out_of_turn_is_not_taken_for_the_next_answer() {
+    let (say, said) = (mpsc::channel(), mpsc::channel());
+    let heard = std::sync::Mutex::new(say.1);
+    let origin = Origin::scripted(move |mut stream, number| {
+        while read_head(&mut stream).is_some() {
+            stream.write_all(OK).unwrap();
+            if number == 0 {
+                heard.lock().unwrap().recv().unwrap();
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret").unwrap();
+                said.0.send(()).unwrap();
+            }
+        }
+    });
+    let upstream = origin.upstream(UpstreamLimits::default());
+    assert!(!ok(&upstream, 0).await);
+    assert_eq!(upstream.stats().idle, 1);
+    say.0.send(()).unwrap();
+    // Waits without giving the reactor a turn.
+    said.1.recv().unwrap();
+    assert!(!ok(&upstream, 0).await);
+    assert!(ok(&upstream, 0).await);
+    assert_eq!(origin.accepted(), 2);
+}
+
 /// The sweep finds what the upstream has closed.
 fn gone(upstream: &HttpUpstream) -> bool {
     upstream.close_idle(Instant::now());
