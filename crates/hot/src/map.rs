@@ -13,6 +13,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use http::{HeaderMap, HeaderName};
 use samovar_reason::Hot;
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -118,7 +119,8 @@ struct Slot {
     /// Host, then target.
     key: Box<[u8]>,
     host_len: usize,
-    variants: Vec<Variant>,
+    /// One, as a rule, and then without another place to look.
+    variants: SmallVec<[Variant; 1]>,
 }
 
 /// One answer of the map, for listings.
@@ -279,13 +281,8 @@ impl HotMap {
         }
         let key: Box<[u8]> = [host, target].concat().into();
         self.bytes += slot_bytes(key.len());
-        let slot = Slot {
-            hash,
-            listener: grant.listener,
-            key,
-            host_len: host.len(),
-            variants: Vec::with_capacity(1),
-        };
+        let slot =
+            Slot { hash, listener: grant.listener, key, host_len: host.len(), variants: SmallVec::new() };
         let at = self.free.pop().unwrap_or(self.slots.len());
         match self.slots.get_mut(at) {
             Some(place) => *place = Some(slot),
@@ -458,9 +455,9 @@ fn may_be_hot(head: &Head<'_, '_>) -> Result<(), Hot> {
     }
 }
 
-/// Bookkeeping of one key: the slot, its key, its index entry.
+/// Bookkeeping of one key: the slot without room for an answer, its key, its index entry.
 fn slot_bytes(key_len: usize) -> usize {
-    size_of::<Option<Slot>>() + key_len + 16
+    size_of::<Option<Slot>>() - size_of::<Variant>() + key_len + 16
 }
 
 #[cfg(test)]

@@ -41,13 +41,14 @@ pub struct Lifetime {
 
 /// One answer, ready to send.
 pub struct Prepared {
-    /// From the status line to `age: `.
-    head: Box<[u8]>,
-    /// What follows the age: up to `ttl=`, or all the rest if no ttl is sent.
-    after_age: Box<[u8]>,
-    /// What follows the ttl.
-    after_ttl: Box<[u8]>,
-    /// Where the validators stand in `head`.
+    /// The head but for two numbers, in one piece: whoever asks for one answer of many finds little of it in the
+    /// processor's cache.
+    text: Box<[u8]>,
+    /// Where the age goes: before it stands all from the status line to `age: `.
+    age_at: u32,
+    /// Where the ttl goes, after `ttl=`; at the end if none is sent.
+    ttl_at: u32,
+    /// Where the validators stand in `text`.
     etag: Option<Range<u32>>,
     modified: Option<Range<u32>>,
     life: Lifetime,
@@ -117,6 +118,7 @@ impl Prepared {
         }
         put_field(&mut head, "content-length", length);
         head.extend_from_slice(AGE_FIELD);
+        let age_at = u32::try_from(head.len()).map_err(|_| Hot::TooLarge)?;
         let (after_age, after_ttl) = match cache_status {
             None => ("\r\n\r\n".to_owned(), ""),
             Some(name) if life.fresh_until_ms == u64::MAX => {
@@ -127,12 +129,15 @@ impl Prepared {
         let own = raw_validators(headers);
         let place = |text: Option<&[u8]>| text.and_then(|text| place_of(&head, text));
         let (etag, modified) = (place(own.etag), place(own.modified));
+        head.extend_from_slice(after_age.as_bytes());
+        let ttl_at = u32::try_from(head.len()).map_err(|_| Hot::TooLarge)?;
+        head.extend_from_slice(after_ttl.as_bytes());
         Ok(Prepared {
             etag,
             modified,
-            head: head.into(),
-            after_age: after_age.into_bytes().into(),
-            after_ttl: after_ttl.as_bytes().into(),
+            text: head.into(),
+            age_at,
+            ttl_at,
             life,
             body,
             body_bytes,
@@ -169,13 +174,13 @@ impl Prepared {
 
     /// Bytes held here beyond the body, which the cache's entry shares.
     pub fn head_bytes(&self) -> usize {
-        size_of::<Prepared>() + self.head.len() + self.after_age.len() + self.after_ttl.len()
+        size_of::<Prepared>() + self.text.len()
     }
 
     /// What conditions are compared with.
     pub(crate) fn validators(&self) -> RawValidators<'_> {
         let text = |place: &Option<Range<u32>>| {
-            place.as_ref().and_then(|at| self.head.get(at.start as usize..at.end as usize))
+            place.as_ref().and_then(|at| self.text.get(at.start as usize..at.end as usize))
         };
         RawValidators { etag: text(&self.etag), modified: text(&self.modified) }
     }
@@ -199,8 +204,13 @@ impl Prepared {
 
     /// Appends the head as it is at `now_ms`.
     pub fn write_head(&self, now_ms: u64, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.head);
+        out.extend_from_slice(self.up_to_age());
         self.write_end(now_ms, out);
+    }
+
+    /// From the status line to `age: `.
+    fn up_to_age(&self) -> &[u8] {
+        self.text.get(..self.age_at as usize).unwrap_or_default()
     }
 
     /// Appends the head of what a request gets. Fields stand as in the whole answer, those that the engine changes
@@ -235,7 +245,7 @@ impl Prepared {
 
     /// Appends the field lines that begin with none of `names`.
     fn write_fields_but(&self, names: &[&[u8]], out: &mut Vec<u8>) {
-        let fields = self.head.strip_prefix(STATUS_LINE).and_then(|rest| rest.strip_suffix(AGE_FIELD));
+        let fields = self.up_to_age().strip_prefix(STATUS_LINE).and_then(|rest| rest.strip_suffix(AGE_FIELD));
         for line in fields.unwrap_or_default().split_inclusive(|&byte| byte == b'\n') {
             if !names.iter().any(|name| line.starts_with(name)) {
                 out.extend_from_slice(line);
@@ -248,11 +258,13 @@ impl Prepared {
         let mut text = itoa::Buffer::new();
         let age_ms = i64::try_from(now_ms).unwrap_or(i64::MAX).saturating_add(self.life.age_base_ms);
         out.extend_from_slice(text.format(u64::try_from(age_ms).unwrap_or(0) / 1000).as_bytes());
-        out.extend_from_slice(&self.after_age);
-        if !self.after_ttl.is_empty() {
+        let (age_at, ttl_at) = (self.age_at as usize, self.ttl_at as usize);
+        out.extend_from_slice(self.text.get(age_at..ttl_at).unwrap_or_default());
+        let after_ttl = self.text.get(ttl_at..).unwrap_or_default();
+        if !after_ttl.is_empty() {
             let ttl_s = self.life.fresh_until_ms.saturating_sub(now_ms) / 1000;
             out.extend_from_slice(text.format(ttl_s).as_bytes());
-            out.extend_from_slice(&self.after_ttl);
+            out.extend_from_slice(after_ttl);
         }
     }
 }
