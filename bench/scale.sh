@@ -5,8 +5,8 @@
 #   SCALE_ENTRIES="1000 10000000" bash bench/scale.sh    other sizes; a million and more want SCALE_MEMORY and patience
 #
 # Answers have small bodies and are asked for at random, one worker on core 0, the load on core 1; "engine" is the memory
-# tier (`hot = false`), "hot" the hot tier, which holds 100,000 a core. The second core: the same offered rate (clients that
-# wait between their requests) with one worker and with two. Figures are the server's CPU time per answer, medians of
+# tier (`hot = false`), "hot" the hot tier, which holds 100,000 a core. The second core: the same offered rate, each request
+# by itself (`limit/pace.c`), with one worker and with two. Figures are the server's CPU time per answer, medians of
 # interleaved rounds. The table goes to standard output and to bench/runs/DATE-MACHINE/scale.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,6 +19,7 @@ sizes=${SCALE_ENTRIES:-1000 10000 100000 1000000}
 rounds=${SCALE_ROUNDS:-5}
 seconds=${SCALE_SECONDS:-2}
 memory=${SCALE_MEMORY:-12 GiB}
+rate=${SCALE_RATE:-5000}
 [[ $(nproc) -ge 2 ]] || die "Two cores are needed: one for the server, one for the load."
 bash scripts/need.sh cc curl nginx wrk
 machine=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1 | tr -cs '[:alnum:]' '-' | sed 's/-*$//')
@@ -32,6 +33,7 @@ ulimit -n 20000 2>/dev/null || true
 say "Building"
 cargo build --locked --release -p samovar
 bin=$(realpath "$(target_dir)/release")
+cc -O2 -o "$work/pace" bench/limit/pace.c
 
 free_port
 origin=$free_port
@@ -70,17 +72,14 @@ request = function()
 end
 LUA
 cat >"$work/some.lua" <<'LUA'
--- Paths at random; with a third argument each client waits so many ms before it asks.
-local last, wait = 0, nil
+-- Paths at random.
+local last = 0
 init = function(args)
   math.randomseed(os.time())
-  last, wait = tonumber(args[1]), tonumber(args[2])
+  last = tonumber(args[1])
 end
 request = function() return wrk.format("GET", "/e" .. math.random(last)) end
-delay = function() return wait or 0 end
 LUA
-# With a `delay` wrk waits by its timer, even for nothing.
-sed '/^delay/d' "$work/some.lua" >"$work/busy.lua"
 
 declare -A pid port
 start() { # NAME CORES WORKERS SETTING
@@ -134,6 +133,14 @@ cost() { # NAME CORE SCRIPT ARGS…: µs per answer
     awk -v c="$((after - before))" -v hz="$(getconf CLK_TCK)" -v r="$got" 'BEGIN { printf "%.2f\n", c / hz * 1e6 / r }'
 }
 
+paced() { # NAME: µs per answer at a steady rate
+    local before after got
+    before=$(ticks "${pid[$1]}")
+    got=$(taskset -c 0,1 "$work/pace" "${port[$1]}" "$rate" "$((seconds * 3))" 64 1000)
+    after=$(ticks "${pid[$1]}")
+    awk -v c="$((after - before))" -v hz="$(getconf CLK_TCK)" -v r="$got" 'BEGIN { printf "%.2f\n", c / hz * 1e6 / r }'
+}
+
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 rss() { awk '/^VmRSS/ { printf "%.0f", $2 / 1024 }' "/proc/${pid[$1]}/status"; }
 
@@ -151,12 +158,12 @@ for size in $sizes; do
     : >"$work/hot.us"
     if ((size <= 100000)); then
         fill hot "$filled" "$size"
-        load 1 5 hot "$work/busy.lua" "$size" >/dev/null
+        load 1 5 hot "$work/some.lua" "$size" >/dev/null
     fi
     filled=$size
     for _ in $(seq "$rounds"); do
-        cost engine 1 "$work/busy.lua" "$size" >>"$work/engine.us"
-        ((size > 100000)) || cost hot 1 "$work/busy.lua" "$size" >>"$work/hot.us"
+        cost engine 1 "$work/some.lua" "$size" >>"$work/engine.us"
+        ((size > 100000)) || cost hot 1 "$work/some.lua" "$size" >>"$work/hot.us"
     done
     echo "| $size | $(median <"$work/engine.us") | $([[ -s $work/hot.us ]] && median <"$work/hot.us" || echo –) | $(rss engine) |" |
         tee -a "$out/scale.md"
@@ -169,7 +176,7 @@ launch 1 origin nginx -e "$work/origin/error.log" -c "$work/origin/nginx.conf"
 await_port "$origin" origin
 {
     echo
-    echo "| the same offered rate | one worker, µs | two workers, µs |"
+    echo "| $rate requests a second | one worker, µs | two workers, µs |"
     echo "| --- | ---: | ---: |"
 } | tee -a "$out/scale.md"
 for kind in engine hot; do
@@ -178,13 +185,12 @@ for kind in engine hot; do
     start "$kind-2" 0,1 2 "$setting"
     for workers in 1 2; do
         fill "$kind-$workers" 0 1000
-        load 0,1 3 "$kind-$workers" "$work/busy.lua" 1000 >/dev/null
+        load 0,1 3 "$kind-$workers" "$work/some.lua" 1000 >/dev/null
         : >"$work/$workers.us"
     done
     for _ in $(seq "$rounds"); do
         for workers in 1 2; do
-            # 64 clients that wait 5 ms: some 11,000 a second.
-            cost "$kind-$workers" 0,1 "$work/some.lua" 1000 5 >>"$work/$workers.us"
+            paced "$kind-$workers" >>"$work/$workers.us"
         done
     done
     echo "| $kind | $(median <"$work/1.us") | $(median <"$work/2.us") |" | tee -a "$out/scale.md"
