@@ -212,6 +212,24 @@ fn an_upstreams_answer_is_kept_until_a_listed_file_changes() {
     assert!(server.get("/", &[]).is_hit());
 }
 
+/// A 304 without a `Date`, as php-fpm sends it, is of the moment it came (RFC 9110 §6.6.1): what it confirms is fresh again.
+#[test]
+fn a_304_without_a_date_makes_fresh_again() {
+    let fields = [("ETag", "\"a\""), ("Cache-Control", "max-age=2")];
+    let origin = Origin::new(move |asked| match asked.field("if-none-match") {
+        None => (200, own(&fields), b"page".to_vec()),
+        Some(_) => (304, own(&fields), vec![]),
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.get("/", &[]);
+    assert!(server.get("/", &[]).is_hit());
+    std::thread::sleep(std::time::Duration::from_millis(3_100));
+    assert!(!server.get("/", &[]).is_hit());
+    assert_eq!(origin.count(), 2);
+    assert!(server.get("/", &[]).is_hit(), "fresh for two seconds more");
+    assert_eq!(origin.count(), 2);
+}
+
 #[test]
 fn a_304_that_speaks_of_another_answer_is_not_believed() {
     let origin = Origin::new(|asked| match (asked.number, asked.field("if-none-match")) {

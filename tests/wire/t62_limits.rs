@@ -59,6 +59,18 @@ fn each_limit_says_who_set_it() {
     );
 }
 
+/// What follows from the size follows from the size that was given.
+#[test]
+fn the_largest_answer_follows_the_size_of_the_command_line() {
+    let origin = Origin::new(|_| {
+        (200, samovar_tests::origin::own(&[("Cache-Control", "max-age=600")]), vec![b'x'; 200_000])
+    });
+    let server = Server::before(&origin.url, &["--memory", "1 MiB"]);
+    let all = server.json(&["limits"]);
+    assert_eq!(limit(&all, "memory.entry_max")["number"].as_u64(), Some(128 << 10));
+    assert!((0..2).all(|_| !server.get("/large", &[]).is_hit()));
+}
+
 /// Connections and traces are within the budget: as they grow, answers leave.
 #[test]
 fn connections_take_their_part_of_the_budget() {

@@ -170,7 +170,7 @@ impl<C> Pool<C> {
         Some(parked)
     }
 
-    /// Puts a connection on the shelf of the core it was born on. Call before the permit is dropped.
+    /// Puts a connection on the shelf of the core it was last used on. Call before the permit is dropped.
     pub(crate) fn park(&self, core: usize, now: Instant, connection: C) {
         // Two cores may both have found the shelves empty while one was being filled; the surplus ends here.
         if self.open.load(Ordering::Relaxed) > self.gate.max {

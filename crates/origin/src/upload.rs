@@ -1,6 +1,6 @@
 //! A request's body on its way to an upstream, which holds the right to be so until its last byte has been taken.
 //!
-//! Not here: how many may be on their way (`pool`), how far it has come (`http::body`).
+//! Not here: how many may be on their way (`pool`), how far it has come (`http::going`).
 
 use crate::pool::UploadPermit;
 use crate::{AskedBody, Failure};

@@ -14,8 +14,9 @@ use std::time::Instant;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Sleep, sleep_until};
 
-/// Room for one read, bytes; doubled whenever a read fills it, and halved after an answer of which none did.
-const READ_BYTES: usize = 8 * 1024;
+/// Room for the first read of an answer, bytes; doubled whenever a read fills it. Most answers come in one read, and the
+/// process does not grow by buffers of many sizes.
+const READ_BYTES: usize = 32 * 1024;
 /// The most for one read, bytes.
 const READ_MAX_BYTES: usize = 128 * 1024;
 
@@ -27,7 +28,6 @@ pub(super) struct Connection {
     /// The core whose reactor wakes it.
     pub(super) home: usize,
     room: usize,
-    filled: bool,
     timer: Timer,
     _opened: Opened,
 }
@@ -36,7 +36,7 @@ impl Connection {
     pub(super) fn new(socket: Socket, home: usize, opened: Opened) -> Connection {
         let timer = Timer { sleep: None, at: None };
         let (read, room) = (BytesMut::new(), READ_BYTES);
-        Connection { socket, read, home, room, filled: false, timer, _opened: opened }
+        Connection { socket, read, home, room, timer, _opened: opened }
     }
 
     /// The same on another core: its own reactor wakes it from now on.
@@ -45,18 +45,13 @@ impl Connection {
             return Some(self);
         }
         let timer = Timer { sleep: None, at: None };
-        let Connection { socket, read, room, filled, _opened, .. } = self;
-        Some(Connection { socket: socket.rehome().ok()?, read, home: core, room, filled, timer, _opened })
+        let Connection { socket, read, room, _opened, .. } = self;
+        Some(Connection { socket: socket.rehome().ok()?, read, home: core, room, timer, _opened })
     }
 
-    /// Before it is laid to rest: large room is not kept, only how large it should be.
+    /// Before it is laid to rest: at rest it needs no buffer.
     pub(super) fn settle(&mut self) {
-        if self.room > READ_BYTES {
-            self.read = BytesMut::new();
-        }
-        if !std::mem::take(&mut self.filled) {
-            self.room = (self.room / 2).max(READ_BYTES);
-        }
+        (self.read, self.room) = (BytesMut::new(), READ_BYTES);
     }
 
     /// Reads once. 0 bytes: the peer has closed.
@@ -67,7 +62,6 @@ impl Connection {
         let free = self.read.capacity() - self.read.len();
         let read = pin!(self.socket.read_buf(&mut self.read)).poll(cx);
         if matches!(read, Poll::Ready(Ok(bytes)) if bytes == free) {
-            self.filled = true;
             self.room = (self.room * 2).min(READ_MAX_BYTES);
         }
         read

@@ -1,12 +1,15 @@
 //! The body of an answer out of the bytes that were received. Pure: nothing is kept but how far the body has come.
 //!
-//! Data is handed on as slices of what was read, without a copy. Trailer fields end here. Not here: which framing it is
+//! Data is handed on as slices of what was read, without a copy but of small pieces. Trailer fields end here. Not here: which framing it is
 //! (`heard`), when to read more.
 
 use super::heard::{Framing, Wrong};
 use bytes::{Buf, Bytes, BytesMut};
 use samovar_policy::{ChunkRun, Chunked};
 use samovar_reason::Upstream;
+
+/// Pieces up to so many bytes are copied, lest one that somebody takes his time with keeps the buffer it was read into.
+const COPY_MAX_BYTES: usize = 4 * 1024;
 
 /// How far the body has come.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ impl Decoder {
             Decoder::UntilClose => read.len(),
             Decoder::Chunked(chunked) => return next_of_chunks(chunked, read),
         };
-        Ok((here > 0).then(|| read.split_to(here).freeze()))
+        Ok((here > 0).then(|| take(read, here)))
     }
 
     /// The connection ended: so does a body that nothing else ends. `Err` says what is missing of any other.
@@ -70,6 +73,17 @@ impl Decoder {
     }
 }
 
+fn take(read: &mut BytesMut, bytes: usize) -> Bytes {
+    match read.get(..bytes) {
+        Some(small) if bytes <= COPY_MAX_BYTES => {
+            let copy = Bytes::copy_from_slice(small);
+            read.advance(bytes);
+            copy
+        }
+        _ => read.split_to(bytes).freeze(),
+    }
+}
+
 /// Passes over framing up to a piece of data and after it, so that the last piece is known to be the last.
 fn next_of_chunks(chunked: &mut Chunked, read: &mut BytesMut) -> Result<Option<Bytes>, Wrong> {
     let mut piece = None;
@@ -79,7 +93,7 @@ fn next_of_chunks(chunked: &mut Chunked, read: &mut BytesMut) -> Result<Option<B
         }
         match chunked.run(read) {
             Ok(ChunkRun::Framing(bytes)) => read.advance(bytes),
-            Ok(ChunkRun::Data(bytes)) => piece = Some(read.split_to(bytes).freeze()),
+            Ok(ChunkRun::Data(bytes)) => piece = Some(take(read, bytes)),
             Err(_) => return Err((Upstream::BadFraming, "the chunks are not well formed".to_owned())),
         }
     }

@@ -17,6 +17,9 @@ const FIELDS_MAX: usize = 100;
 /// Room for the fields of a usual head.
 const FIELDS: usize = 24;
 
+/// Of interim heads as much is read as of so many heads: whoever sends them without end is not listened to for ever.
+const INTERIM_HEADS: usize = 256;
+
 /// Why an answer is refused, and what was seen.
 pub(super) type Wrong = (Upstream, String);
 
@@ -58,11 +61,18 @@ pub(super) enum Heard {
 pub(super) struct Listener {
     /// So many bytes are known to hold no whole head.
     seen: usize,
+    /// So many there were when it was last read.
+    looked: usize,
     /// Of interim heads, bytes: without a bound they would keep whoever reads them for ever.
     interim_bytes: usize,
 }
 
 impl Listener {
+    /// Whether an interim head came.
+    pub(super) fn has_heard(&self) -> bool {
+        self.interim_bytes > 0
+    }
+
     /// The next head, if it is all there.
     pub(super) fn next(
         &mut self,
@@ -70,19 +80,27 @@ impl Listener {
         method: &Method,
         max_bytes: usize,
     ) -> Result<Option<Heard>, Wrong> {
-        // Once it was begun, it is read again only when it may be whole.
-        let may_be_whole = self.seen == 0 || ends(read, self.seen);
+        // Once it was begun, it is read again only when it may be whole, or is twice as long: what can never become a head
+        // is noticed, and one that comes in drops is not read over and over.
+        let may_be_whole = read.len() >= 2 * self.looked || ends(read, self.seen);
         let line = if may_be_whole && !read.is_empty() { line(read)? } else { None };
         let Some(line) = line else {
             if read.len() > max_bytes {
                 return Err(too_large(max_bytes));
             }
             self.seen = read.len();
+            if may_be_whole {
+                self.looked = read.len();
+            }
             return Ok(None);
         };
-        self.seen = 0;
-        if self.interim_bytes + line.len > max_bytes {
+        (self.seen, self.looked) = (0, 0);
+        if line.len > max_bytes {
             return Err(too_large(max_bytes));
+        }
+        if self.interim_bytes > max_bytes.saturating_mul(INTERIM_HEADS) {
+            let detail = format!("waiting for the head: {} bytes of interim answers", self.interim_bytes);
+            return Err((Upstream::HeadTooLarge, detail));
         }
         let bytes = read.split_to(line.len).freeze();
         let heard = heard(&bytes, &line, method)?;
@@ -203,7 +221,9 @@ fn heard(bytes: &Bytes, line: &Line, method: &Method) -> Result<Heard, Wrong> {
         // RFC 9110 §8.6: no Content-Length in a 204; some upstreams send one all the same.
         headers.remove(header::CONTENT_LENGTH);
     }
-    let keeps_alive = !said.close && !tunnel && (!old || said.keep_alive);
+    // A 204 that announces a body may be followed by one (RFC 9112 §6.3 has none), which nobody should take for an answer.
+    let announces = status == StatusCode::NO_CONTENT && said.len.is_some_and(|len| len > 0);
+    let keeps_alive = !said.close && !tunnel && !announces && (!old || said.keep_alive);
     Ok(Heard::Head(Head { status, headers, framing, keeps_alive }))
 }
 

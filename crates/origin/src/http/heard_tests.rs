@@ -108,6 +108,24 @@ fn the_connection_lives_as_long_as_was_said() {
     }
 }
 
+/// What can never become a head is refused before it ends, in whatever pieces it comes.
+#[test]
+fn what_is_no_head_is_noticed_early() {
+    for cut in 1..8 {
+        let (mut read, mut listener) = (BytesMut::new(), Listener::default());
+        let (first, rest) = "HELLO WORLD, this is no answer\r\nfoo".split_at(cut);
+        let mut refused = false;
+        for piece in [first, rest] {
+            read.extend_from_slice(piece.as_bytes());
+            refused |= listener.next(&mut read, &Method::GET, MAX_BYTES).is_err();
+        }
+        assert!(refused, "cut at {cut}");
+    }
+    // Nor is a connection kept on which a body may follow that nobody asked for.
+    assert!(!head("HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n", &Method::GET).keeps_alive);
+    assert!(head("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", &Method::GET).keeps_alive);
+}
+
 #[test]
 fn interim_heads_come_first_and_one_by_one() {
     let bytes = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 9\r\n\

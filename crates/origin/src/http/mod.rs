@@ -139,7 +139,8 @@ impl HttpUpstream {
     }
 
     /// A connection from the shelves that is alive and silent. The system itself is asked: what the reactor has not heard
-    /// of yet would be taken for the beginning of this answer, and may be somebody else's.
+    /// of yet would be taken for the beginning of this answer, and may be somebody else's. What comes after that nobody can
+    /// tell from an answer.
     fn idle(&self, core: usize, now: Instant) -> Option<Connection> {
         self.pool.take(core, now, |connection| connection.socket.is_quiet())?.at_home(core)
     }
@@ -189,9 +190,11 @@ impl HttpUpstream {
                 Err(wrong) => return Poll::Ready(Err(refused(wrong).into())),
             }
             match connection.poll_read(cx) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(silent(going, None))),
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(silent(going, None, connection, listener))),
                 Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(silent(going, Some(&error)))),
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Err(silent(going, Some(&error), connection, listener)));
+                }
                 Poll::Pending => {
                     // While the request's body moves, or the client keeps us waiting for it, nothing is owed yet.
                     let limit = limits.head_timeout;
@@ -236,13 +239,21 @@ fn refused((reason, detail): Wrong) -> Failure {
     Failure { reason, detail, reached: Reached::Answered }
 }
 
-fn silent(going: &Going, error: Option<&io::Error>) -> Headless {
+fn silent(
+    going: &Going,
+    error: Option<&io::Error>,
+    connection: &Connection,
+    listener: &Listener,
+) -> Headless {
     let how = match (error, going.broken()) {
         (Some(error), _) => error.to_string(),
         (None, Some(error)) => format!("connection closed, sending had failed: {error}"),
         (None, None) => "connection closed before message completed".to_owned(),
     };
-    Headless::Silent(reset(&how, Reached::Sent))
+    let failure = reset(&how, Reached::Sent);
+    // An answer that has begun is not asked for a second time.
+    let said = !connection.read.is_empty() || listener.has_heard();
+    if said { Headless::Failed(failure) } else { Headless::Silent(failure) }
 }
 
 fn reset(how: &str, reached: Reached) -> Failure {

@@ -55,6 +55,9 @@ pub(super) fn told(settings: &HttpSettings, asked: Asked) -> Result<Told, Failur
             }
             None => out.put(&["transfer-encoding: chunked\r\n"]),
         }
+    } else if matches!(method, Method::POST | Method::PUT | Method::PATCH) {
+        // RFC 9110 §8.6: said even of none where one is expected; some servers refuse it otherwise.
+        out.put(&["content-length: 0\r\n"]);
     }
     out.put(&["\r\n"]);
     Ok(Told { method, head: out.0, body, body_bytes, interim })

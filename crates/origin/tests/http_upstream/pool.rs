@@ -122,6 +122,24 @@ async fn a_dead_reused_connection_is_replaced_once() {
     }
 }
 
+/// Whoever has begun to answer was reached, and is not asked a second time.
+#[tokio::test]
+async fn an_answer_that_has_begun_is_not_asked_for_again() {
+    for begun in ["HTTP/1.1 103 Early Hints\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-"] {
+        let origin = Origin::scripted(move |mut stream, _| {
+            read_head(&mut stream);
+            stream.write_all(OK).unwrap();
+            if read_head(&mut stream).is_some() {
+                stream.write_all(begun.as_bytes()).unwrap();
+            }
+        });
+        let upstream = origin.upstream(UpstreamLimits::default());
+        assert!(!ok(&upstream, 0).await);
+        let failure = upstream.attempt(0, get("/")).await.err().expect("an answer that breaks off");
+        assert_eq!((failure.reason, origin.accepted()), (Upstream::Reset, 1), "{begun:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_may_have_been_done_is_not_repeated() {
     let posts = [

@@ -127,6 +127,24 @@ async fn settings_name_host_and_base_path() {
     assert!(head.contains("x-forwarded-host: site.example\r\n"), "{head}");
 }
 
+/// RFC 9110 §8.6: where a body is expected, none is said to be none.
+#[tokio::test]
+async fn a_post_without_a_body_says_so() {
+    let (origin, heads) = recording();
+    let upstream = origin.upstream(UpstreamLimits::default());
+    for (method, says) in [
+        (Method::POST, true),
+        (Method::PUT, true),
+        (Method::PATCH, true),
+        (Method::GET, false),
+        (Method::DELETE, false),
+    ] {
+        upstream.attempt(0, ask(method.clone(), "/")).await.unwrap();
+        let head = heads.recv().unwrap();
+        assert_eq!(head.contains("\r\ncontent-length: 0\r\n"), says, "{method}: {head}");
+    }
+}
+
 #[tokio::test]
 async fn a_request_that_was_here_is_a_loop() {
     let upstream = Origin::answering("", true).upstream(UpstreamLimits::default());

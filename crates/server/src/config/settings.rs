@@ -130,6 +130,8 @@ pub struct MemorySettings {
     pub from: Budget,
     /// Largest answer stored.
     pub entry_max_bytes: u64,
+    /// Whether it was not said, and follows from the size.
+    pub entry_max_follows: bool,
 }
 
 /// Where the memory budget comes from.

@@ -385,7 +385,9 @@ pub(super) fn on_confirmed(
 ) {
     let snapshot = Arc::clone(&job.question.snapshot);
     let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
-    let headers = samovar_policy::merge_304(&base.headers(), &got.answer.headers);
+    // Without a `Date` it is of the moment it came; the stored one's would make it as old as what it confirms.
+    let confirming = keep::dated(got.answer.headers.clone(), times.answered.wall_ms);
+    let headers = samovar_policy::merge_304(&base.headers(), &confirming);
     let merged =
         Answer { status: base.status(), headers, body: AnswerBody::Empty, timing: got.answer.timing };
     let decision = keep::judge(job, &ticket, &merged, &wishes, times, base.len_bytes());

@@ -44,6 +44,9 @@ impl Overrides {
         }
         if let Some(bytes) = self.memory_bytes {
             settings.memory.size_bytes = bytes;
+            if settings.memory.entry_max_follows {
+                settings.memory.entry_max_bytes = bytes / 8;
+            }
             settings.memory.from = config::Budget::Written;
         }
     }

@@ -147,7 +147,8 @@ pub(super) fn memory(root: &Checked, there: Memory, notes: &mut Notes) -> Memory
         }
         notes.push(d);
     }
-    MemorySettings { size_bytes, from, entry_max_bytes }
+    let entry_max_follows = table.amount("entry_max").is_none();
+    MemorySettings { size_bytes, from, entry_max_bytes, entry_max_follows }
 }
 
 /// `[log]`.
