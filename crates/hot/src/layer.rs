@@ -187,6 +187,7 @@ impl Drop for Place {
 }
 
 impl<S: Wire> Layer<S> {
+    /// Before others have their turn: gives the core's buffers back, and counts what the connection keeps.
     fn settle_input(&mut self) {
         self.input.settle(&self.conn.0.hub.scratch_in);
         self.out.settle(&self.conn.0.hub.scratch_out);

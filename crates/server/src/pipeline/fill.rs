@@ -386,7 +386,7 @@ pub(super) fn on_confirmed(
     let snapshot = Arc::clone(&job.question.snapshot);
     let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
     // Without a `Date` it is of the moment it came; the stored one's would make it as old as what it confirms.
-    let confirming = keep::dated(got.answer.headers.clone(), times.answered.wall_ms);
+    let confirming = keep::dated(&got.answer.headers, times.answered.wall_ms);
     let headers = samovar_policy::merge_304(&base.headers(), &confirming);
     let merged =
         Answer { status: base.status(), headers, body: AnswerBody::Empty, timing: got.answer.timing };
@@ -414,7 +414,10 @@ pub(super) fn on_confirmed(
     }
     let head = EntryHead {
         status: base.status(),
-        headers: keep::dated(samovar_policy::stored_fields(&merged.headers, &wishes), times.answered.wall_ms),
+        headers: keep::dated(
+            &samovar_policy::stored_fields(&merged.headers, &wishes),
+            times.answered.wall_ms,
+        ),
         freshness,
         // What it varies by may be said only now; this request is the one that both answers are for.
         vary: keep::vary_of(job, &merged.headers),

@@ -50,7 +50,7 @@ pub(super) fn entry_head(
     got.answer.headers = headers;
     EntryHead {
         status: got.answer.status,
-        headers: dated(samovar_policy::stored_fields(&got.answer.headers, &wishes), times.answered.wall_ms),
+        headers: dated(&samovar_policy::stored_fields(&got.answer.headers, &wishes), times.answered.wall_ms),
         freshness,
         vary: vary_of(job, &got.answer.headers),
         tags,
@@ -75,8 +75,8 @@ fn owned(headers: &HeaderMap) -> HeaderMap {
 
 /// What is stored without a `Date` gets the moment it came (RFC 9110 §6.6.1), or every later answer would be
 /// dated anew.
-pub(super) fn dated(headers: HeaderMap, wall_ms: u64) -> HeaderMap {
-    let mut headers = owned(&headers);
+pub(super) fn dated(headers: &HeaderMap, wall_ms: u64) -> HeaderMap {
+    let mut headers = owned(headers);
     if !headers.contains_key(header::DATE) {
         let moment = std::time::UNIX_EPOCH + std::time::Duration::from_millis(wall_ms);
         if let Ok(value) = HeaderValue::try_from(httpdate::fmt_http_date(moment)) {
