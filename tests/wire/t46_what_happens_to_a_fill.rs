@@ -64,6 +64,54 @@ fn those_who_wait_get_it_though_who_began_has_left() {
     assert_eq!(origin.count(), 1);
 }
 
+/// A head that nobody waits for is waited for a while: whoever is next may want it, but it holds a connection meanwhile.
+#[test]
+fn a_head_that_nobody_waits_for_is_waited_for_so_long_and_no_longer() {
+    let (origin, go) = held(|_| ("200 OK\r\nCache-Control: max-age=60\r\n", b"x".to_vec()));
+    let started = |abandon_after: &str| {
+        let text = format!(
+            "config = 1\n[[upstream]]\nname = \"slow\"\nmax_connections = 1\nabandon_after = \"{abandon_after}\"\n\
+             members = [{{ url = \"{}\" }}]\n[[site]]\nname = \"one\"\ndefault = true\nupstream = \"slow\"\n",
+            origin.url
+        );
+        let (server, _file) = Server::configured(&text, &[]);
+        let mut client = server.connect();
+        client.send("GET /x HTTP/1.1\r\nHost: test\r\n\r\n");
+        let before = origin.count();
+        soon("the fetch", || (origin.count() > before.saturating_sub(1) && busy(&server) == 1).then_some(()));
+        (server, client)
+    };
+    let busy_for_long = |server: &Server| {
+        let until = std::time::Instant::now() + Duration::from_millis(600);
+        while std::time::Instant::now() < until {
+            assert_eq!(busy(server), 1);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    // As long as somebody waits, it is not given up.
+    let (server, client) = started("100ms");
+    busy_for_long(&server);
+    drop(client);
+    soon("the connection is free", || (busy(&server) == 0).then_some(()));
+    // It outlives its client, and whoever comes then joins it.
+    let (server, client) = started("60s");
+    drop(client);
+    busy_for_long(&server);
+    let asked = origin.count();
+    let mut next = waiting(&server, 1);
+    std::thread::sleep(Duration::from_millis(100));
+    go.store(true, Ordering::SeqCst);
+    assert_eq!((next[0].answer("GET").text(), origin.count()), ("x".to_string(), asked));
+    assert!(server.get("/x", &[]).is_hit());
+}
+
+/// Requests under way at the only upstream.
+fn busy(server: &Server) -> u64 {
+    let all = server.json(&["limits"]);
+    let named = |row: &&serde_json::Value| row["name"].as_str().unwrap().ends_with(".max_connections");
+    all.as_array().unwrap().iter().find(named).unwrap()["used"].as_u64().unwrap()
+}
+
 #[test]
 fn what_is_served_stale_is_refreshed_however_large() {
     let origin = Origin::new(|asked| {

@@ -67,10 +67,43 @@ fn malformed_requests_are_refused_and_the_server_goes_on() {
         let answer = client.answer("GET");
         let shown = &request[..request.len().min(60)];
         assert_eq!(answer.status, status, "{shown:?}: {}", answer.text());
+        assert!(answer.cache_status().starts_with("Samovar; "), "{shown:?}: {}", answer.cache_status());
     }
     assert_eq!(server.get("/fine", &[]).status, 200);
-    let rejected = server.json(&["status"])["requests"]["rejected"].as_u64().unwrap();
+    let status = server.json(&["status"]);
+    let rejected = status["requests"]["rejected"].as_u64().unwrap();
     assert!(rejected >= 15, "{rejected}");
+    // And each under its reason.
+    let by_reason = status["rejects"].as_object().unwrap();
+    assert_eq!(by_reason.values().map(|n| n.as_u64().unwrap()).sum::<u64>(), rejected, "{status}");
+    assert_eq!((by_reason["uri-too-long"].as_u64(), by_reason["bad-chunk"].as_u64()), (Some(1), Some(1)));
+    assert!(server.tell(&["status"]).contains("  uri-too-long"));
+}
+
+/// What came before an answer broke off reaches the client, head and all, in however few packets it came.
+#[test]
+fn an_answer_that_breaks_off_at_once_has_a_head_and_what_came() {
+    let origin = Origin::raw(|asked, stream| {
+        let framing = match asked.target().contains("chunked") {
+            true => "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            false => "Content-Length: 100\r\n\r\nhello",
+        };
+        let lifetime = if asked.target().contains("kept") { "max-age=60" } else { "no-store" };
+        let answer = format!("HTTP/1.1 200 OK\r\nCache-Control: {lifetime}\r\n{framing}");
+        let _ = stream.write_all(answer.as_bytes());
+        After::Close
+    });
+    let server = Server::before(&origin.url, &[]);
+    for n in 0..30 {
+        for kind in ["length-kept", "length-passed", "chunked-kept", "chunked-passed"] {
+            let mut client = server.connect();
+            client.send(format!("GET /{kind}-{n} HTTP/1.1\r\nHost: test\r\n\r\n"));
+            let answer = client.try_answer("GET").unwrap_or_else(|| panic!("{kind} {n}: no head"));
+            assert_eq!((answer.status, answer.text().as_str(), answer.whole), (200, "hello", false), "{kind} {n}");
+        }
+    }
+    let told = server.json(&["trace", "--reason", "upstream-short-body"]);
+    assert!(!told.as_array().unwrap().is_empty(), "{told}");
 }
 
 #[test]
@@ -191,7 +224,7 @@ fn slow_heads_and_bodies_have_their_time() {
     let mut slow = server.connect();
     slow.send("GET / HTTP/1.1\r\nHost: x\r\n");
     let answer = slow.answer("GET");
-    assert_eq!((answer.status, answer.reason().as_str()), (408, ""), "{}", answer.text());
+    assert_eq!((answer.status, answer.reason().as_str()), (408, "head-timeout"), "{}", answer.text());
     assert!(answer.text().contains("head-timeout"), "{}", answer.text());
     let mut upload = server.connect();
     upload.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");

@@ -45,10 +45,15 @@ fn each_limit_says_who_set_it() {
     // Whatever the configuration can limit is listed: the schema knows the keys.
     let schema = samovar_tests::server::run(&["schema"]);
     let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
-    for key in schema["properties"]["limits"]["properties"].as_object().unwrap().keys() {
-        limit(&all, &format!("limits.{key}"));
+    for table in ["limits", "memory", "hot"] {
+        for key in schema["properties"][table]["properties"].as_object().unwrap().keys() {
+            // These say what becomes hot, and bound nothing.
+            if !["enabled", "threshold", "period"].contains(&key.as_str()) {
+                limit(&all, &format!("{table}.{key}"));
+            }
+        }
     }
-    assert_eq!(upstream.len(), 8, "{all}");
+    assert_eq!(upstream.len(), 9, "{all}");
     assert_eq!((upstream[0]["number"].as_u64(), upstream[0]["used"].as_u64()), (Some(256), Some(1)));
     let metrics = server.json(&["status"]);
     assert!(metrics["cache"]["limit_bytes"].as_u64() == Some(64 << 20));
@@ -68,7 +73,58 @@ fn the_largest_answer_follows_the_size_of_the_command_line() {
     let server = Server::before(&origin.url, &["--memory", "1 MiB"]);
     let all = server.json(&["limits"]);
     assert_eq!(limit(&all, "memory.entry_max")["number"].as_u64(), Some(128 << 10));
-    assert!((0..2).all(|_| !server.get("/large", &[]).is_hit()));
+    let reason = |answer: &samovar_tests::client::Answer| (answer.is_hit(), answer.reason());
+    assert!((0..2).all(|_| reason(&server.get("/large", &[])) == (false, "entry-too-large".to_string())));
+}
+
+/// What connections and records leave no room for is not called stored.
+#[test]
+fn a_budget_that_is_spent_on_connections_stores_nothing_and_says_so() {
+    let origin = Origin::new(|asked| {
+        let body = if asked.target().contains("small") { 10_000 } else { 100_000 };
+        (200, samovar_tests::origin::own(&[("Cache-Control", "max-age=600")]), vec![b'x'; body])
+    });
+    let server = Server::before(&origin.url, &["--memory", "1 MiB", "--workers", "1"]);
+    server.get("/small", &[]);
+    assert!(server.get("/small", &[]).is_hit());
+    let beside = || server.json(&["cache", "stats"])["beside_bytes"].as_u64().unwrap();
+    let mut clients: Vec<_> = (0..480).map(|_| server.connect()).collect();
+    soon("connections are counted", || (beside() > 1_050_000).then_some(()));
+    for path in ["/small", "/other-small", "/large"] {
+        for _ in 0..2 {
+            let answer = clients[0].get(path, &[]);
+            assert_eq!((answer.is_hit(), answer.reason().as_str()), (false, "budget-too-small"), "{path}");
+        }
+    }
+    let too_little = samovar_tests::server::run(&["serve", "--memory", "100", "--origin", "http://127.0.0.1:1"]);
+    let told = String::from_utf8_lossy(&too_little.stderr).into_owned();
+    assert!(!too_little.status.success() && told.contains("at least 1 MiB"), "{told}");
+    assert!(server.said().contains("1.0 MiB (command line)"), "{}", server.said());
+}
+
+/// The hot tier's bounds are configured, and what it does at them is counted.
+#[test]
+fn the_hot_tier_keeps_so_many_and_no_more() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=600")]);
+    let text = format!(
+        "config = 1\n[hot]\nentries_max = 5\nheads_max = \"1 MiB\"\n[[site]]\nname = \"one\"\ndefault = true\n\
+         origin = \"{}\"\n",
+        origin.url
+    );
+    let (server, file) = Server::configured(&text, &["--workers", "1"]);
+    let mut client = server.connect();
+    for n in 0..20 {
+        (0..3).for_each(|_| drop(client.get(&format!("/{n}"), &[])));
+    }
+    let entries = soon("the hot tier is full", || {
+        let all = server.json(&["limits"]);
+        let entries = limit(&all, "hot.entries_max");
+        (entries["used"].as_u64() == Some(5)).then_some(entries)
+    });
+    assert_eq!(entries["from"], format!("{}:3", file.display()));
+    let all = server.json(&["limits"]);
+    let heads = limit(&all, "hot.heads_max");
+    assert_eq!((heads["number"].as_u64(), heads["used"].as_u64() > Some(500)), (Some(1 << 20), true));
 }
 
 /// Connections and traces are within the budget: as they grow, answers leave.

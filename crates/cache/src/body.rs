@@ -5,7 +5,7 @@
 //! large to store (`overflow`), no reader may begin any more and the writer waits for the slowest.
 //! Not here: sockets, and reading the file of an extent (`origin`).
 
-use crate::budget::{Budget, Charge};
+use crate::budget::{Budget, Paid};
 use crate::chunks::Chunks;
 use crate::fill::FillFailure;
 use crate::parts::Parts;
@@ -98,7 +98,7 @@ impl Body {
     }
 }
 
-/// A body that is still arriving.
+/// A body that is still arriving. Its pieces are charged one by one: who still reads one may be the last that holds it.
 #[derive(Debug)]
 pub struct Growing {
     announced_bytes: Option<u64>,
@@ -120,7 +120,7 @@ struct Inner {
     readers: Vec<ReaderSlot>,
     next_reader: u64,
     writer: Option<Waker>,
-    charge: Charge,
+    budget: Arc<Budget>,
 }
 
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl Growing {
                 readers: Vec::new(),
                 next_reader: 0,
                 writer: None,
-                charge: budget.charge(0),
+                budget: Arc::clone(budget),
             }),
         })
     }
@@ -194,11 +194,11 @@ impl Growing {
         inner.end_byte += piece.len() as u64;
         inner.raw_bytes += piece.len();
         inner.raw_parts += 1;
+        let piece = Paid::shared(piece, &inner.budget);
         inner.parts.push_back(piece);
         while inner.raw_bytes >= CHUNK_BYTES {
             inner.merge();
         }
-        inner.charge_kept();
         let wakers = inner.take_wakers();
         drop(inner);
         wakers.into_iter().for_each(Waker::wake);
@@ -243,20 +243,19 @@ impl Growing {
         (inner.parts.iter().cloned().collect(), inner.parts.len() - inner.raw_parts.min(inner.parts.len()))
     }
 
-    /// The same bytes as they are stored, once they are. Who stores them pays from here on; what the readers of the
-    /// growing body still hold is the same memory. Before `end`.
+    /// The same bytes as they are stored, once they are, for those who read on. Before `end`.
     pub(crate) fn settle(&self, stored: Vec<Bytes>) {
         let mut inner = self.lock();
-        inner.charge.resize(0);
         inner.parts = stored.into();
         (inner.raw_parts, inner.raw_bytes) = (0, 0);
     }
 
     /// The whole body in exact-fit chunks. The writer calls it once, at the end, before `end`.
-    pub(crate) fn to_chunks(&self, budget: &Arc<Budget>) -> Arc<Chunks> {
+    pub(crate) fn to_chunks(&self) -> Arc<Chunks> {
         let (mut pieces, merged) = self.pieces();
         let raw = pieces.split_off(merged.min(pieces.len()));
-        let chunks = Arc::new(Chunks::with_large(pieces, &raw, budget));
+        let budget = Arc::clone(&self.lock().budget);
+        let chunks = Arc::new(Chunks::with_large(pieces, &raw, &budget));
         self.settle(chunks.parts());
         chunks
     }
@@ -275,13 +274,8 @@ impl Inner {
         }
         self.raw_parts = rest.len();
         self.raw_bytes -= chunk.len().min(self.raw_bytes);
-        self.parts.push_back(chunk.freeze());
+        self.parts.push_back(Paid::shared(chunk.freeze(), &self.budget));
         self.parts.extend(rest);
-    }
-
-    fn charge_kept(&mut self) {
-        let kept = self.end_byte - self.first_byte;
-        self.charge.resize(kept);
     }
 
     fn take_wakers(&mut self) -> Vec<Waker> {
@@ -307,7 +301,6 @@ impl Inner {
                 self.raw_bytes = self.parts.iter().map(Bytes::len).sum();
             }
         }
-        self.charge_kept();
         if (self.readers.is_empty() || self.end_byte - slowest < WINDOW_BYTES)
             && let Some(writer) = self.writer.take()
         {
@@ -412,7 +405,7 @@ mod tests {
             }
         }
         let mut late = body.read().unwrap();
-        let chunks = body.to_chunks(&budget);
+        let chunks = body.to_chunks();
         body.end(Ok(()));
         let (late_bytes, late_whole) = drain(&mut late);
         assert!(late_whole);
@@ -438,7 +431,7 @@ mod tests {
             body.push(Bytes::from(vec![7; 50]));
             assert_eq!((budget.used_bytes(), body.arrived_bytes()), (n * 50, n * 50));
         }
-        let chunks = body.to_chunks(&budget);
+        let chunks = body.to_chunks();
         assert_eq!((chunks.parts().len(), chunks.len_bytes()), (1, 5_000));
         // What is larger than a chunk is cut into chunks, as it comes.
         let body = Growing::new(None, &budget);
@@ -448,7 +441,7 @@ mod tests {
         }
         body.end(Ok(()));
         assert_eq!(body.len_bytes(), Some(1_000_000));
-        let parts = body.to_chunks(&budget);
+        let parts = body.to_chunks();
         let sizes: Vec<usize> = parts.parts().iter().map(Bytes::len).collect();
         // What is left after the powers of two in two, of sizes that take no more than they say.
         assert_eq!(sizes, [262_144, 262_144, 262_144, 131_072, 65_536, 16_384, 576]);

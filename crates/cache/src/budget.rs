@@ -3,6 +3,7 @@
 //! A charge belongs to the buffer it pays for and ends when the last holder drops it, so "accounted" never runs
 //! ahead of or behind "held". Not here: choosing what leaves when the budget is exceeded (`evict`, `core`).
 
+use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -144,6 +145,32 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         self.set(0);
+    }
+}
+
+/// Bytes that are charged until the last who reads them lets go, the entry they were stored for or not.
+pub(crate) struct Paid {
+    bytes: Bytes,
+    budget: Arc<Budget>,
+}
+
+impl Paid {
+    /// As bytes like any other.
+    pub(crate) fn shared(bytes: Bytes, budget: &Arc<Budget>) -> Bytes {
+        budget.take(bytes.len() as u64);
+        Bytes::from_owner(Paid { bytes, budget: Arc::clone(budget) })
+    }
+}
+
+impl AsRef<[u8]> for Paid {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Paid {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes.len() as u64);
     }
 }
 

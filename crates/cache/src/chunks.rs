@@ -5,7 +5,7 @@
 //! fill an allocator's pages: five pieces of 96 KiB leave 32 KiB of a page (mimalloc's has 512) to nobody. Not here: bodies that are still
 //! arriving (`body`), and of which only parts are here (`parts`).
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Paid};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ const CUT_MAX_BYTES: usize = 256 * 1024;
 /// Pieces of up to so many bytes leave little of a page unused, whatever their size.
 const ANY_SIZE_BYTES: usize = 32 * 1024;
 
-/// What a chunk costs beside its bytes, once it was handed out.
-const LARGE_BYTES: usize = size_of::<Bytes>() + 24;
+/// What a large chunk costs beside its bytes: its place, who pays for it with two counts, and what holds its bytes.
+const LARGE_BYTES: usize = size_of::<Bytes>() + (size_of::<Paid>() + 2 * size_of::<usize>()) + 24;
 
 /// A whole body in memory.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Chunks {
         Chunks::with_large(Vec::new(), &parts, budget)
     }
 
-    /// A whole body that begins with these chunks as they are; `rest` is copied.
+    /// A whole body that begins with these chunks as they are, and are paid for; `rest` is copied.
     pub(crate) fn with_large(large: Vec<Bytes>, rest: &[Bytes], budget: &Arc<Budget>) -> Chunks {
         let mut left: usize = rest.iter().map(Bytes::len).sum();
         let mut rest = rest.iter().cloned();
@@ -59,7 +59,7 @@ impl Chunks {
         };
         let mut large = large;
         for piece in powers_of(left) {
-            large.push(Bytes::from(take(piece)));
+            large.push(Paid::shared(Bytes::from(take(piece)), budget));
             left -= piece;
         }
         let first = first_of(left);
@@ -67,7 +67,7 @@ impl Chunks {
         large.shrink_to_fit();
         let large = (!large.is_empty()).then(|| Box::new(Large(large)));
         let chunks = Chunks { large, tail, budget: Arc::clone(budget) };
-        budget.take(chunks.len_bytes());
+        budget.take(chunks.tail_bytes());
         chunks
     }
 
@@ -83,8 +83,12 @@ impl Chunks {
     /// Length, bytes.
     pub fn len_bytes(&self) -> u64 {
         let large: usize = self.large().iter().map(Bytes::len).sum();
+        large as u64 + self.tail_bytes()
+    }
+
+    fn tail_bytes(&self) -> u64 {
         let [first, second] = &self.tail;
-        (large + first.len() + second.len()) as u64
+        (first.len() + second.len()) as u64
     }
 
     /// What it costs beside its bytes.
@@ -98,7 +102,7 @@ impl Chunks {
         &self.budget
     }
 
-    /// The bytes `start..end` as shared slices. Each keeps the body, and its charge, as long as it is held.
+    /// The bytes `start..end` as shared slices. Each keeps its piece, and the charge for it, as long as it is held.
     pub fn slice(self: &Arc<Self>, start: u64, end: u64) -> Vec<Bytes> {
         let mut out = Vec::with_capacity(self.large().len() + 2);
         let mut at = 0u64;
@@ -122,7 +126,7 @@ impl Chunks {
 
 impl Drop for Chunks {
     fn drop(&mut self) {
-        self.budget.give_back(self.len_bytes());
+        self.budget.give_back(self.tail_bytes());
     }
 }
 
@@ -195,7 +199,11 @@ mod tests {
             }).collect();
             for large in 0..=pieces.len() {
                 let (large, rest) = pieces.split_at(large);
-                let large: Vec<_> = large.iter().filter(|piece| !piece.is_empty()).cloned().collect();
+                let large: Vec<_> = large
+                    .iter()
+                    .filter(|piece| !piece.is_empty())
+                    .map(|piece| Paid::shared(piece.clone(), &budget))
+                    .collect();
                 let chunks = Arc::new(Chunks::with_large(large, rest, &budget));
                 prop_assert_eq!(chunks.len_bytes(), all.len() as u64);
                 prop_assert_eq!(budget.used_bytes(), all.len() as u64);
@@ -209,8 +217,7 @@ mod tests {
                 }
                 let held = chunks.parts();
                 drop(chunks);
-                // Chunks that came whole are shared with whoever else has them; the tail is its own.
-                prop_assert_eq!(budget.used_bytes() > 0, rest.iter().any(|piece| !piece.is_empty()));
+                prop_assert_eq!(budget.used_bytes(), all.len() as u64, "readers hold what they are given");
                 drop(held);
                 prop_assert_eq!(budget.used_bytes(), 0);
             }

@@ -202,6 +202,16 @@ impl Cache {
         self.body_max_bytes.load(Ordering::Relaxed)
     }
 
+    /// Why a body of `bytes` could not be kept, whatever left for it.
+    pub fn refuses(&self, bytes: u64) -> Option<Store> {
+        let all = self.budget.limit_bytes().saturating_sub(self.budget.beside_bytes());
+        if bytes > self.body_max_bytes() {
+            Some(Store::EntryTooLarge)
+        } else {
+            (bytes >= all).then_some(Store::BudgetTooSmall)
+        }
+    }
+
     fn hash_of(&self, entry: &Entry) -> u64 {
         self.hasher.hash_one(entry.key_bytes())
     }
@@ -359,6 +369,10 @@ impl Cache {
             shard.remove_fill(fill);
             let made = make(&shard)?;
             let entry = &made;
+            if entry.weight_bytes() > self.budget.limit_bytes().saturating_sub(self.budget.beside_bytes()) {
+                entry.mark(State::Dead);
+                return Err(Store::BudgetTooSmall);
+            }
             if fill.doomed.load(Ordering::Acquire) {
                 entry.mark(State::Dead);
                 return Err(Store::PurgedInFlight);

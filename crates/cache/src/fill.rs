@@ -3,14 +3,11 @@
 //! The ticket is the right, and the duty, to decide the fill: dropped undecided, it fails. Those who joined hold
 //! the fill itself, never an id; they are released when the head decides. Not here: fetching.
 
-use crate::body::{Body, Growing, Verbatim};
-use crate::chunks::Chunks;
+use crate::body::{Body, Growing};
 use crate::core::Cache;
 use crate::entry::{Entry, EntryHead, With};
-use crate::own::OWN_MAX_BYTES;
-use crate::parts::Parts;
-use bytes::Bytes;
-use samovar_policy::{VaryValues, of_the_whole};
+use crate::sink::Sink;
+use samovar_policy::VaryValues;
 use samovar_reason::{Store, Upstream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -63,6 +60,8 @@ struct FillState {
     decided: Option<Decided>,
     waiters: Vec<(u64, Waker)>,
     waiting: usize,
+    /// Who fetches, and wants to know when nobody waits any more, or somebody does again.
+    fetching: Option<Waker>,
     /// The tags of what it stores, once its head says them.
     tags: Option<Vec<Box<str>>>,
     /// Tags that were purged before that.
@@ -129,6 +128,11 @@ impl Fill {
         self.doomed.load(Ordering::Acquire) || !state.purged.is_empty()
     }
 
+    /// Requests that wait for it.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().waiting
+    }
+
     /// What it came to, if it has.
     pub(crate) fn decided(&self) -> Option<Decided> {
         self.lock().decided.clone()
@@ -160,7 +164,14 @@ static NEXT_WAITER: AtomicU64 = AtomicU64::new(0);
 
 impl Joined {
     pub(crate) fn new(fill: Arc<Fill>) -> Joined {
-        fill.lock().waiting += 1;
+        let fetching = {
+            let mut state = fill.lock();
+            state.waiting += 1;
+            state.fetching.take()
+        };
+        if let Some(waker) = fetching {
+            waker.wake();
+        }
         Joined { fill, id: NEXT_WAITER.fetch_add(1, Ordering::Relaxed) }
     }
 
@@ -188,6 +199,11 @@ impl Drop for Joined {
         let mut state = self.fill.lock();
         state.waiting -= 1;
         state.waiters.retain(|(id, _)| *id != self.id);
+        let fetching = if state.waiting == 0 { state.fetching.take() } else { None };
+        drop(state);
+        if let Some(waker) = fetching {
+            waker.wake();
+        }
     }
 }
 
@@ -222,7 +238,17 @@ impl Ticket {
 
     /// Requests waiting for it.
     pub fn waiting(&self) -> usize {
-        self.fill.lock().waiting
+        self.fill.waiting()
+    }
+
+    /// Whether nobody waits for it now. Whoever asks is woken when that may have changed.
+    pub fn poll_deserted(&self, cx: &mut Context<'_>) -> bool {
+        let mut state = self.fill.lock();
+        match &mut state.fetching {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        state.waiting == 0
     }
 
     /// Why the answer must not be stored whatever its head says, if so: too few asked for it. A purge is no reason to
@@ -253,15 +279,7 @@ impl Ticket {
             now_ms,
         ));
         self.fill.decide(Decided::Stream(Arc::clone(&entry)));
-        Sink {
-            cache: Arc::clone(&self.cache),
-            fill: Arc::clone(&self.fill),
-            growing,
-            entry,
-            max_bytes,
-            refused: None,
-            open: true,
-        }
+        Sink::new(Arc::clone(&self.cache), Arc::clone(&self.fill), growing, entry, max_bytes)
     }
 
     /// A 304 confirmed `base`: `head` and its body make a new entry, at once. `Err` if it must not be stored;
@@ -323,202 +341,6 @@ impl Drop for Ticket {
     }
 }
 
-fn abandoned() -> FillFailure {
+pub(crate) fn abandoned() -> FillFailure {
     FillFailure { reason: Upstream::ClientGone, detail: "the fetch was given up".into() }
-}
-
-/// The way a body comes in. Dropped before `finish`, the body has failed for everyone who reads it.
-#[derive(Debug)]
-pub struct Sink {
-    cache: Arc<Cache>,
-    fill: Arc<Fill>,
-    growing: Arc<Growing>,
-    entry: Arc<Entry>,
-    max_bytes: u64,
-    refused: Option<Store>,
-    open: bool,
-}
-
-impl Sink {
-    /// The entry that is growing.
-    pub fn entry(&self) -> &Arc<Entry> {
-        &self.entry
-    }
-
-    /// Whether a purge overtook it: it will not be stored.
-    pub fn is_overtaken(&self) -> bool {
-        self.fill.doomed.load(Ordering::Acquire)
-    }
-
-    /// Why it will not be stored, if that is known by now: its readers go on, and what they have read is dropped.
-    pub fn refused(&self) -> Option<Store> {
-        self.refused
-    }
-
-    /// Takes a piece in. Beyond the largest size stored it is still handed to its readers, and kept no longer; so it is
-    /// when the budget is spent on what is arriving, and nothing that is stored could make room.
-    pub fn push(&mut self, piece: Bytes) {
-        self.growing.push(piece);
-        let arrived = self.growing.arrived_bytes();
-        let there_is_room = self.cache.make_room();
-        if self.refused.is_some() {
-            return;
-        }
-        if arrived > self.max_bytes {
-            self.refuse(Store::TooLarge);
-        } else if arrived > self.cache.body_max_bytes() || !there_is_room {
-            self.refuse(Store::BudgetTooSmall);
-        }
-    }
-
-    /// Gives up storing; readers go on.
-    fn refuse(&mut self, reason: Store) {
-        self.refused = Some(reason);
-        self.cache.forget_fill(&self.fill);
-        self.growing.overflow();
-    }
-
-    /// Ready when more may come: `false` once it will not be stored and nobody reads it.
-    pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<bool> {
-        self.growing.poll_room(cx)
-    }
-
-    /// Waits until more may come; `false` if the rest is of no use to anyone.
-    pub async fn room(&self) -> bool {
-        std::future::poll_fn(|cx| self.poll_room(cx)).await
-    }
-
-    /// Requests reading along.
-    pub fn readers(&self) -> usize {
-        self.growing.readers()
-    }
-
-    /// Requests that wait for it and have not begun to read yet.
-    pub fn waiting(&self) -> usize {
-        self.fill.lock().waiting
-    }
-
-    /// Bytes that came.
-    pub fn arrived_bytes(&self) -> u64 {
-        self.growing.arrived_bytes()
-    }
-
-    /// The body is whole: it is stored, unless it grew too large, stayed too small, or a purge came.
-    pub fn finish(self, min_bytes: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
-        self.end(min_bytes, |sink| {
-            let entry = sink.whole(now_ms);
-            sink.cache.commit(&sink.fill, &entry).map(|()| entry)
-        })
-    }
-
-    /// The body is the answer to this `range`, good for no other.
-    pub fn finish_verbatim(self, range: Box<str>, now_ms: u64) -> Result<Arc<Entry>, Store> {
-        self.end(0, |sink| {
-            let body = Body::Verbatim(Box::new(Verbatim { range, chunks: sink.chunks() }));
-            let entry = sink.entry_with(With::Body(body), now_ms);
-            sink.cache.commit(&sink.fill, &entry).map(|()| entry)
-        })
-    }
-
-    /// The body is a part of `total` bytes, beginning at `start`: it is stored together with what is here of the same
-    /// representation. `Err` if it reaches beyond the whole, too.
-    pub fn finish_part(self, total: u64, start: u64, now_ms: u64) -> Result<Arc<Entry>, Store> {
-        self.end(0, |sink| {
-            let chunks = sink.chunks();
-            let mut own = sink.entry.head();
-            // From here on it is a part among others.
-            of_the_whole(&mut own.headers);
-            sink.cache.commit_part(&sink.fill, total, &own, |here| {
-                let held = here.and_then(|entry| match entry.body() {
-                    Body::Parts(parts) => Some(parts),
-                    _ => None,
-                });
-                let parts = match held {
-                    Some(held) => held.with(start, chunks),
-                    None => Parts::new(total, start, chunks),
-                };
-                let body = Body::Parts(Arc::new(parts.ok_or(Store::Incomplete)?));
-                let (head, answered_ms) = match here {
-                    Some(here) => together(here, &own, sink.entry.answered_ms()),
-                    None => (own.clone(), sink.entry.answered_ms()),
-                };
-                Ok(sink.entry_of(&head, body, now_ms, answered_ms))
-            })
-        })
-    }
-
-    /// What came, with the head it came with.
-    fn entry_with(&self, with: With<'_>, now_ms: u64) -> Arc<Entry> {
-        let requests = self.entry.metered(now_ms, u64::MAX).max(1);
-        Arc::new(self.entry.again(with, now_ms, requests))
-    }
-
-    /// All that came, as it is stored.
-    fn whole(&self, now_ms: u64) -> Arc<Entry> {
-        if self.growing.arrived_bytes() > OWN_MAX_BYTES {
-            return self.entry_with(With::Body(Body::Chunks(self.chunks())), now_ms);
-        }
-        let (pieces, _) = self.growing.pieces();
-        let pieces: Vec<&[u8]> = pieces.iter().map(|piece| &piece[..]).collect();
-        let entry = self.entry_with(With::Bytes(&pieces), now_ms);
-        self.growing.settle(entry.whole().unwrap_or_default());
-        entry
-    }
-
-    fn chunks(&self) -> Arc<Chunks> {
-        self.growing.to_chunks(self.cache.budget())
-    }
-
-    fn entry_of(&self, head: &EntryHead, body: Body, now_ms: u64, answered_ms: u64) -> Arc<Entry> {
-        let requests = self.entry.metered(now_ms, u64::MAX).max(1);
-        let home = self.cache.home(&head.rule);
-        let with = With::Body(body);
-        Arc::new(Entry::new(&self.fill.key, head, with, home, now_ms, requests, answered_ms))
-    }
-
-    fn end(
-        mut self,
-        min_bytes: u64,
-        store: impl FnOnce(&Sink) -> Result<Arc<Entry>, Store>,
-    ) -> Result<Arc<Entry>, Store> {
-        self.open = false;
-        let result = match self.refused {
-            Some(reason) => Err(reason),
-            None if self.growing.arrived_bytes() < min_bytes => Err(Store::TooSmall),
-            None => store(&self),
-        };
-        if result.is_err() {
-            self.cache.forget_fill(&self.fill);
-        }
-        self.growing.end(Ok(()));
-        self.cache.make_room();
-        result
-    }
-
-    /// The body failed: nothing is stored, readers are told.
-    pub fn fail(mut self, failure: FillFailure) {
-        self.open = false;
-        self.cache.forget_fill(&self.fill);
-        self.growing.end(Err(failure));
-    }
-}
-
-/// The head of what is put together: the newer one's fields (RFC 9110 §15.3.7.3), the tags of both, and when it was said.
-fn together(here: &Arc<Entry>, own: &EntryHead, answered_ms: u64) -> (EntryHead, u64) {
-    let mut head = if here.answered_ms() > answered_ms { here.head() } else { own.clone() };
-    for tag in own.tags.iter().chain(here.tags()) {
-        if !head.tags.contains(tag) {
-            head.tags.push(tag.clone());
-        }
-    }
-    (head, here.answered_ms().max(answered_ms))
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        if self.open {
-            self.cache.forget_fill(&self.fill);
-            self.growing.end(Err(abandoned()));
-        }
-    }
 }

@@ -24,6 +24,7 @@ mod pairs;
 mod parts;
 mod rows;
 mod shard;
+mod sink;
 mod walk;
 
 pub use body::{Body, Extent, Growing, Reader, Verbatim};
@@ -31,5 +32,6 @@ pub use budget::{Beside, Budget, Charge};
 pub use chunks::Chunks;
 pub use core::{Ask, Cache, Listed, Receipt, Scope, Settings, Stats, Step};
 pub use entry::{Entry, EntryHead, HotCopy, State};
-pub use fill::{Decided, FillFailure, Joined, Sink, Ticket};
+pub use fill::{Decided, FillFailure, Joined, Ticket};
 pub use parts::Parts;
+pub use sink::Sink;

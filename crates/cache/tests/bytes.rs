@@ -152,7 +152,7 @@ fn of_every_shape() {
         plain("tiny", 100, 12),
         plain("tile", 15_360, 1),
         plain("odd", 13_001, 1),
-        Shape { most_bytes: 640, ..plain("large", 700_000, 1) },
+        Shape { most_bytes: 840, ..plain("large", 700_000, 1) },
         Shape { fields: HeaderMap::new(), ..plain("no fields", 100, 25) },
         Shape { fields: many, most_bytes: 3_450, ..plain("many fields", 100, 5) },
         Shape { vary: true, most_bytes: 530, ..plain("vary", 100, 15) },

@@ -147,6 +147,7 @@ pub struct HotMap {
     bounds: MapBounds,
     entries: usize,
     bytes: usize,
+    evictions: u64,
     cursor: usize,
 }
 
@@ -161,6 +162,7 @@ impl HotMap {
             bounds,
             entries: 0,
             bytes: 0,
+            evictions: 0,
             cursor: 0,
         }
     }
@@ -173,6 +175,11 @@ impl HotMap {
     /// Bytes of keys, heads and bookkeeping.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Answers that left for others so far.
+    pub fn evictions(&self) -> u64 {
+        self.evictions
     }
 
     /// Changes the bounds; takes effect with the next insertion and sweep.
@@ -322,6 +329,7 @@ impl HotMap {
         {
             self.bytes -= slot.variants.swap_remove(oldest).bytes;
             self.entries -= 1;
+            self.evictions += 1;
         }
         self.drop_if_empty(at);
         true

@@ -24,7 +24,8 @@ pub fn status(reject: Reject) -> StatusCode {
         | Reject::BadChunk
         | Reject::BadEscape
         | Reject::AboveRoot
-        | Reject::PlainHttp => StatusCode::BAD_REQUEST,
+        | Reject::PlainHttp
+        | Reject::TlsHandshake => StatusCode::BAD_REQUEST,
         Reject::BadVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
         Reject::UriTooLong => StatusCode::URI_TOO_LONG,
         Reject::HeadTooLarge | Reject::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,

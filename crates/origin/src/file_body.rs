@@ -76,8 +76,11 @@ impl FileBody {
         let (file, before, offset) = (self.file.clone(), self.before, self.offset);
         let len = self.left.min(PIECE_BYTES);
         let last = len == self.left;
+        // Room that is the core's: what a thread's own part of the allocator was given stays with the thread, which may
+        // have nothing more to do for long, and there may be many.
+        let room = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
         Ok(runtime.spawn_blocking(move || {
-            let bytes = read_piece(&file, offset, len)?;
+            let bytes = read_piece(&file, offset, len, room)?;
             if last {
                 unchanged(&file, before)?;
             }
@@ -132,9 +135,9 @@ impl FileBody {
     }
 }
 
-/// Exactly `len` bytes from `offset`.
-fn read_piece(file: &File, offset: u64, len: u64) -> Result<Bytes, Failure> {
-    let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+/// Exactly `len` bytes from `offset`, for which there is `room`.
+fn read_piece(file: &File, offset: u64, len: u64, room: Vec<u8>) -> Result<Bytes, Failure> {
+    let mut bytes = room;
     while (bytes.len() as u64) < len {
         let at = offset.saturating_add(bytes.len() as u64);
         match rustix::io::pread(file, spare_capacity(&mut bytes), at) {

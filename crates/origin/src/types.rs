@@ -192,6 +192,8 @@ pub struct UpstreamLimits {
     pub head_timeout: Duration,
     /// Between two pieces of the body. Default 60 s.
     pub body_timeout: Duration,
+    /// How much longer a fetch for the cache waits for a head that no client waits for any more. Default 10 s.
+    pub abandon_after: Duration,
     /// An idle connection is closed after this. Default 55 s.
     pub idle_timeout: Duration,
     /// Largest head. Default 64 KiB.
@@ -207,6 +209,7 @@ impl Default for UpstreamLimits {
             connect_timeout: Duration::from_secs(2),
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(60),
+            abandon_after: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(55),
             head_max_bytes: 64 * 1024,
         }

@@ -28,6 +28,7 @@ reasons! {
         ConnectMethod = "connect-method", "CONNECT is not served here", "";
         Stopping = "stopping", "the server is stopping", "";
         PlainHttp = "plain-http", "this port speaks TLS and the request came without", "ask for it with https://";
+        TlsHandshake = "tls-handshake", "the TLS handshake failed or took too long", "";
         TooManyConnections = "too-many-connections", "there are more connections than allowed", "raise `limits.connections_max`";
         TooManyFromAddress = "too-many-from-address", "this address has more connections than allowed", "raise `limits.connections_per_address`, or name the proxy in `server.trusted_proxies`";
         BadEscape = "bad-escape", "the path holds a broken or forbidden percent escape", "";

@@ -27,8 +27,9 @@ reasons! {
         OddAge = "odd-age", "the answer's Age cannot be read exactly, so it is taken to be stale", "mend the field at the origin, or set `odd_age = \"first\"`";
         OddFreshness = "odd-freshness", "what says how long the answer is fresh (Cache-Control, a targeted field, Expires) cannot be read, so it is taken to be stale", "mend the field at the origin, or set a lifetime of your own (`for`)";
         TooLarge = "too-large", "the body exceeds the largest that is stored", "raise `max_bytes`";
+        EntryTooLarge = "entry-too-large", "the body exceeds the largest that one answer in memory may be", "raise `[memory] entry_max`, which follows `[memory] size` where it is not set";
         TooSmall = "too-small", "the body is smaller than the smallest that is stored", "lower `min_bytes`";
-        BudgetTooSmall = "budget-too-small", "the body does not fit the memory budget", "raise `[memory] size`";
+        BudgetTooSmall = "budget-too-small", "the memory budget has no room for it: connections, records and what is being read hold the rest", "raise `[memory] size`";
         Partial = "partial", "a part of a representation is not stored", "";
         PartStored = "part-stored", "a part of a representation was stored", "";
         Completed = "completed", "the rest was fetched and put together with the parts stored before", "";

@@ -3,6 +3,7 @@
 //! Each set has one writer, its core, so counting is a load and a store on a cache line nobody else writes.
 //! Not here: their text for Prometheus (`admin`).
 
+use samovar_reason::Reject;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A counter with one writer.
@@ -40,8 +41,16 @@ pub struct CoreCounters {
     pub closed: Counter,
     /// Memory that open connections take, bytes, as last counted.
     pub connections_bytes: Counter,
-    /// Requests refused at the door.
+    /// Requests refused at the door, and connections turned away.
     pub rejected: Counter,
+    /// The same by reason, and connections that were closed in the middle of something.
+    pub by_reject: ByReject,
+    /// Answers in the hot tier, as last counted.
+    pub hot_entries: Counter,
+    /// What their keys and heads take, bytes, as last counted.
+    pub hot_heads_bytes: Counter,
+    /// Answers that left the hot tier for others.
+    pub hot_evictions: Counter,
     /// Answers from the hot tier.
     pub hot: Counter,
     /// Those of them that were a 304; the others are 2xx.
@@ -76,7 +85,41 @@ pub struct CoreCounters {
     pub first_byte_sum_us: Counter,
 }
 
+/// A counter for each reason.
+#[derive(Debug)]
+pub struct ByReject(Box<[Counter]>);
+
+impl Default for ByReject {
+    fn default() -> ByReject {
+        ByReject(Reject::ALL.iter().map(|_| Counter::default()).collect())
+    }
+}
+
+impl ByReject {
+    /// Counts one.
+    pub fn add(&self, why: Reject) {
+        if let Some(counter) = self.counter(why) {
+            counter.add(1);
+        }
+    }
+
+    /// How many there were.
+    pub fn get(&self, why: Reject) -> u64 {
+        self.counter(why).map_or(0, Counter::get)
+    }
+
+    fn counter(&self, why: Reject) -> Option<&Counter> {
+        Reject::ALL.iter().position(|known| *known == why).and_then(|at| self.0.get(at))
+    }
+}
+
 impl CoreCounters {
+    /// Counts a request refused, or a connection turned away.
+    pub fn reject(&self, why: Reject) {
+        self.rejected.add(1);
+        self.by_reject.add(why);
+    }
+
     /// Counts one answer of the engine.
     pub fn answered(&self, word: &str, status: u16, body_bytes: u64, first_byte_us: u64) {
         match word {

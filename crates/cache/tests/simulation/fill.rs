@@ -174,7 +174,9 @@ impl FillTask {
         match then.finish(world, sink) {
             Ok(_) => world.counters.stored += 1,
             Err(Store::PurgedInFlight) => world.counters.purged_in_flight += 1,
-            Err(Store::TooLarge | Store::BudgetTooSmall) => world.counters.too_large += 1,
+            Err(Store::TooLarge | Store::EntryTooLarge | Store::BudgetTooSmall) => {
+                world.counters.too_large += 1
+            }
             Err(Store::WholeStored) => world.counters.part_refused += 1,
             Err(Store::Overtaken) => world.counters.overtaken += 1,
             Err(other) => world.fail(&format!("not stored: {other}")),

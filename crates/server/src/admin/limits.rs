@@ -5,6 +5,7 @@
 use super::shapes::LimitShape;
 use crate::config::{self, Budget, Settings};
 use crate::front::about;
+use crate::metrics::{CoreCounters, Counter};
 use crate::state::{Shared, Target};
 use std::time::Duration;
 
@@ -58,12 +59,13 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
             value: shown,
             number,
             used,
-            from: whence(app, settings, &format!("{table}.{key}"), line, file.as_deref()),
+            from: whence(settings, &format!("{table}.{key}"), line, file.as_deref()),
         }
     };
     let l = &settings.limits;
     let bounded = |n: Option<u64>, value: fn(u64) -> Value| n.map_or(Value::None, value);
     let parts = memory_parts(app);
+    let most = |pick: fn(&CoreCounters) -> &Counter| app.counters.iter().map(|core| pick(core).get()).max();
     let traces = parts.iter().find(|(name, _)| *name == "traces").map(|(_, bytes)| *bytes);
     // Of the address with most.
     let busiest = l.connections_per_address.map(|_| app.places.most_of_one() as u64);
@@ -90,6 +92,19 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
         ),
         row("memory", "entry_max", Value::Bytes(settings.memory.entry_max_bytes), None),
         row("hot", "max_bytes", Value::Bytes(settings.hot.max_bytes), None),
+        // Of the core with most.
+        row(
+            "hot",
+            "entries_max",
+            Value::Count(settings.hot_bounds.entries_max as u64),
+            most(|c| &c.hot_entries),
+        ),
+        row(
+            "hot",
+            "heads_max",
+            Value::Bytes(settings.hot_bounds.heads_max_bytes),
+            most(|c| &c.hot_heads_bytes),
+        ),
         row("hot", "idle", Value::Time(Duration::from_millis(settings.hot.idle_ms)), None),
         row("log", "traces", Value::Count(settings.log.traces as u64), Some(app.traces())),
         row("log", "traces_max_bytes", Value::Bytes(settings.traces_bytes() as u64), traces),
@@ -108,6 +123,7 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
             ("connect_timeout", Value::Time(limits.connect_timeout), None),
             ("head_timeout", Value::Time(limits.head_timeout), None),
             ("body_timeout", Value::Time(limits.body_timeout), None),
+            ("abandon_after", Value::Time(limits.abandon_after), None),
             ("idle_timeout", Value::Time(limits.idle_timeout), None),
             ("head_max_bytes", Value::Bytes(limits.head_max_bytes as u64), None),
         ] {
@@ -118,7 +134,7 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
                 value: shown,
                 number,
                 used: used.map(|n| n as u64),
-                from: whence(app, settings, &full, line, file.as_deref()),
+                from: whence(settings, &full, line, file.as_deref()),
                 name: full,
             });
         }
@@ -127,10 +143,7 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
 }
 
 /// Who says so.
-fn whence(app: &Shared, settings: &Settings, name: &str, line: Option<usize>, file: Option<&str>) -> String {
-    if name == "memory.size" && app.overrides.memory_bytes.is_some() {
-        return "command line".to_owned();
-    }
+fn whence(settings: &Settings, name: &str, line: Option<usize>, file: Option<&str>) -> String {
     let share = match settings.memory.from {
         Budget::Machine { percent, of_bytes } => {
             format!("{percent} % of the machine's {}", about(of_bytes))
@@ -140,6 +153,9 @@ fn whence(app: &Shared, settings: &Settings, name: &str, line: Option<usize>, fi
         }
         Budget::Guessed => "the machine's memory could not be found out".to_owned(),
         Budget::Written => String::new(),
+        // Whatever a file says beside it.
+        Budget::CommandLine if name == "memory.size" => return "command line".to_owned(),
+        Budget::CommandLine => String::new(),
     };
     let derived = match name {
         "memory.size" if !share.is_empty() => Some(share),

@@ -2,6 +2,7 @@
 
 use crate::metrics::{CoreCounters, Counter, LATENCY_BOUNDS_US};
 use crate::state::{Shared, Target};
+use samovar_reason::{Explain, Reject};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -25,6 +26,12 @@ const BY_CACHE: [(&str, Pick); 10] = [
     ("error", |c| &c.error),
     ("rejected", |c| &c.rejected),
 ];
+
+/// Refusals by reason, those there were none of apart.
+fn rejects(app: &Shared) -> impl Iterator<Item = (&'static str, u64)> {
+    let count = |why| app.counters.iter().map(|core| core.by_reject.get(why)).sum::<u64>();
+    Reject::ALL.iter().map(move |why| (why.code(), count(*why))).filter(|(_, n)| *n > 0)
+}
 
 /// The OpenMetrics text.
 pub fn text(app: &Shared) -> String {
@@ -57,6 +64,13 @@ pub fn text(app: &Shared) -> String {
     let bytes = sum(app, |c| &c.sent_bytes) + sum(app, |c| &c.hot_bytes);
     head("samovar_body_bytes", "counter", "Body bytes sent.", &one(bytes));
     head("samovar_responses_cut", "counter", "Answers that broke off.", &one(sum(app, |c| &c.cut)));
+    let rows: Vec<_> = rejects(app).map(|(code, n)| (format!("{{reason=\"{code}\"}}"), n as f64)).collect();
+    head(
+        "samovar_rejects",
+        "counter",
+        "Requests refused, and connections turned away or closed at a limit, by reason.",
+        &rows,
+    );
     head("samovar_connections_accepted", "counter", "Connections accepted.", &one(sum(app, |c| &c.accepted)));
     head("samovar_connections", "gauge", "Connections open.", &one(super::limits::connections(app)));
     let most = app.snapshot().settings.limits.connections_max as u64;
@@ -75,6 +89,24 @@ pub fn text(app: &Shared) -> String {
         .map(|(part, bytes)| (format!("{{part=\"{part}\"}}"), *bytes as f64))
         .collect();
     head("samovar_memory_bytes", "gauge", "Bytes of the memory budget that are taken, by part.", &parts);
+    head(
+        "samovar_hot_entries",
+        "gauge",
+        "Prepared answers, on all cores.",
+        &one(sum(app, |c| &c.hot_entries)),
+    );
+    head(
+        "samovar_hot_heads_bytes",
+        "gauge",
+        "What the keys and heads of prepared answers take, on all cores.",
+        &one(sum(app, |c| &c.hot_heads_bytes)),
+    );
+    head(
+        "samovar_hot_evictions",
+        "counter",
+        "Prepared answers that left for others.",
+        &one(sum(app, |c| &c.hot_evictions)),
+    );
     head("samovar_cache_evictions", "counter", "Answers that left for room.", &one(stats.evictions));
     head("samovar_cache_stored", "counter", "Answers stored.", &one(stats.stored));
     head("samovar_cache_purges", "counter", "Purges.", &one(stats.purges));
@@ -154,6 +186,7 @@ pub fn status(app: &Shared) -> Value {
         "epoch": app.epoch(),
         "sites": snapshot.settings.sites.sites.iter().map(|s| s.name.clone()).collect::<Vec<_>>(),
         "requests": requests,
+        "rejects": rejects(app).map(|(code, n)| (code.to_string(), n.into())).collect::<serde_json::Map<_, Value>>(),
         "cache": {
             "entries": stats.entries, "used_bytes": stats.used_bytes,
             "beside_bytes": stats.beside_bytes, "limit_bytes": stats.limit_bytes,

@@ -291,6 +291,9 @@ pub fn status(server: &Server) -> Outcome {
     if let Some(requests) = value.get("requests").and_then(Value::as_object) {
         rows.extend(requests.iter().map(|(name, n)| vec![name.clone(), n.to_string()]));
     }
+    if let Some(rejects) = value.get("rejects").and_then(Value::as_object) {
+        rows.extend(rejects.iter().map(|(code, n)| vec![format!("  {code}"), n.to_string()]));
+    }
     let listen = strings(&value, "listen").join(", ");
     let head = format!(
         "samovar {}, process {}, listening on {listen}\n\n",

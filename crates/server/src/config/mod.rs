@@ -29,6 +29,7 @@ pub use edit::{
     EditError, ListedRule, Position, RuleEdit, add_rule, list_rules, move_rule, remove_rule, rule_from_words,
     set_rule,
 };
+pub(crate) use keys::MEMORY_LEAST_BYTES;
 pub use lower::RuleSpan;
 pub use memory::{Memory, budget};
 pub use net::{Listen, Network, TrustedProxies, parse_address, parse_listen, parse_network};
@@ -36,8 +37,8 @@ pub use plain::{from_folder, from_origin};
 pub use read::FILE_MAX_BYTES;
 pub use render::{Place, Report, place};
 pub use settings::{
-    AccessLog, Budget, Certificate, ErrorDetail, LimitSettings, LogFormat, LogSettings, MemorySettings,
-    ServerSettings, Settings, TargetSettings, Watched,
+    AccessLog, Budget, Certificate, ErrorDetail, HotBounds, LimitSettings, LogFormat, LogSettings,
+    MemorySettings, ServerSettings, Settings, TargetSettings, Watched,
 };
 pub use units::{show_duration, show_size, size_bytes};
 pub use whence::line_of;

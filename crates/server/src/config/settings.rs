@@ -23,6 +23,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// `[hot]`: what holds where neither rule nor site say otherwise (they carry their own copy).
     pub hot: HotWish,
+    /// `[hot]`: how much a core prepares at most.
+    pub hot_bounds: HotBounds,
     /// The sites with their rules.
     pub sites: Sites,
     /// What `https://` listeners show.
@@ -34,6 +36,15 @@ pub struct Settings {
     /// Names of sites whose `cache` is false; their rules say never.
     pub uncached_sites: Vec<String>,
     pub(super) for_files: HashMap<String, Vec<Arc<Rule>>>,
+}
+
+/// How much of the hot tier one core may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HotBounds {
+    /// Answers.
+    pub entries_max: usize,
+    /// Their keys, heads and bookkeeping, bytes.
+    pub heads_max_bytes: u64,
 }
 
 /// A site's certificate.
@@ -139,6 +150,8 @@ pub struct MemorySettings {
 pub enum Budget {
     /// A size was written.
     Written,
+    /// `--memory` says so.
+    CommandLine,
     /// A share of the machine's memory.
     Machine {
         /// The share.

@@ -30,6 +30,7 @@ pub fn banner(settings: &Settings, addresses: &[String], admin: Option<&str>, wo
     }
     let from = match settings.memory.from {
         Budget::Written => "as configured".to_string(),
+        Budget::CommandLine => "command line".to_string(),
         Budget::Machine { percent, of_bytes } => format!("{percent} % of this machine's {}", about(of_bytes)),
         Budget::ControlGroup { percent, of_bytes } => {
             format!("{percent} % of the control group's {}", about(of_bytes))

@@ -6,7 +6,7 @@ use crate::pipeline::{Connection, page, record_hot};
 use crate::state::Core;
 use bytes::Bytes;
 use http::HeaderMap;
-use samovar_hot::{ConnHandle, CoreSide, HotHit, Limits, status};
+use samovar_hot::{ConnHandle, CoreSide, HotHit, Limits, MapBounds, status};
 use samovar_reason::{Explain, Reject};
 use samovar_trace::{Fact, Fields, Record, Tier};
 use std::rc::Rc;
@@ -49,6 +49,10 @@ impl CoreSide for Side {
         let (mut headers, body) = page::render(&page, &HeaderMap::new(), id, self.tells(conn));
         headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
         headers.insert(http::header::CONTENT_LENGTH, http::HeaderValue::from(body.len()));
+        // Whose site it would have been nobody knows: it is said whatever sites say.
+        if let Ok(value) = http::HeaderValue::try_from(format!("Samovar; detail={}", reject.code())) {
+            headers.insert("cache-status", value);
+        }
         let mut out = format!("HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or(""))
             .into_bytes();
         for (name, value) in &headers {
@@ -61,9 +65,13 @@ impl CoreSide for Side {
             format!("date: {}\r\n\r\n", httpdate::fmt_http_date(std::time::SystemTime::now())).as_bytes(),
         );
         out.extend_from_slice(&body);
-        self.core.counters.rejected.add(1);
+        self.core.counters.reject(reject);
         self.keep(conn, reject, head, id, body.len() as u64);
         Bytes::from(out)
+    }
+
+    fn on_dropped(&self, _conn: &ConnHandle, why: Reject) {
+        self.core.counters.by_reject.add(why);
     }
 }
 
@@ -130,6 +138,15 @@ pub fn limits(settings: &Settings) -> Limits {
         requests_max: l.requests_per_connection,
         lifetime_ms: l.connection_lifetime.map(ms),
         ..Limits::default()
+    }
+}
+
+/// How much a core prepares at most.
+pub fn bounds(settings: &Settings) -> MapBounds {
+    MapBounds {
+        entries_max: settings.hot_bounds.entries_max,
+        bytes_max: usize::try_from(settings.hot_bounds.heads_max_bytes).unwrap_or(usize::MAX),
+        idle_drop_ms: settings.hot.idle_ms,
     }
 }
 

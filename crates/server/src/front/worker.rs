@@ -1,12 +1,12 @@
 //! One serving core: a thread, a current-thread runtime, its share of the connections.
 
 use super::accept::Listener;
-use super::side::{Side, connection, hot_listener, limits};
+use super::side::{Side, bounds, connection, hot_listener, limits};
 use super::tls;
 use crate::pipeline::{self, Connection};
 use crate::state::{Core, Job, Place, Shared};
 use http_body_util::BodyExt;
-use samovar_hot::{Accepted, Hub, Layer, MapBounds, Wire};
+use samovar_hot::{Accepted, Hub, Layer, Wire};
 use samovar_reason::{Explain, Reject};
 use socket2::Socket;
 use std::convert::Infallible;
@@ -78,6 +78,13 @@ struct Mine {
     socket: Socket,
 }
 
+/// How often it is said that connections were turned away, in rounds of upkeep: 10 s.
+const TELL_TICKS: u64 = 100;
+
+/// Threads of a core that wait for the disk in its place, at most: what a disk does at once, and some. Each takes about a
+/// megabyte with what the allocator keeps for it (measured: 64 clients, files that had left the system's memory).
+const WAITING_THREADS: usize = 8;
+
 fn run(
     index: usize,
     shared: Arc<Shared>,
@@ -85,7 +92,10 @@ fn run(
     jobs: UnboundedReceiver<Job>,
     stopping: watch::Receiver<bool>,
 ) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(WAITING_THREADS)
+        .build_local(Default::default());
     match runtime {
         Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping)),
         Err(error) => crate::say!("samovar: core {index} cannot start: {error}"),
@@ -131,8 +141,8 @@ async fn core(
 /// A core's hub, made and known to it.
 pub(super) fn hub_of(core: &Rc<Core>) -> Rc<Hub> {
     let snapshot = core.shared.snapshot();
-    let bounds = MapBounds { idle_drop_ms: snapshot.settings.hot.idle_ms, ..MapBounds::default() };
-    let hub = Hub::with(Rc::new(Side { core: Rc::clone(core) }), limits(&snapshot.settings), bounds);
+    let side = Rc::new(Side { core: Rc::clone(core) });
+    let hub = Hub::with(side, limits(&snapshot.settings), bounds(&snapshot.settings));
     let _ = core.hub.set(Rc::clone(&hub));
     hub
 }
@@ -145,6 +155,7 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut ticks = 0u64;
     let mut beside = core.shared.cache.budget().beside();
+    let mut turned_away = TurnedAway::default();
     loop {
         tick.tick().await;
         hub.sweep();
@@ -153,13 +164,43 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
             let snapshot = core.shared.snapshot();
             epoch = snapshot.epoch;
             hub.set_limits(limits(&snapshot.settings));
+            hub.set_bounds(bounds(&snapshot.settings));
         }
         let connections = hub.connections_bytes();
         core.counters.connections_bytes.set(connections);
+        {
+            let map = hub.map();
+            core.counters.hot_entries.set(map.entries() as u64);
+            core.counters.hot_heads_bytes.set(map.bytes() as u64);
+            core.counters.hot_evictions.set(map.evictions());
+        }
         beside.set(connections + core.shared.traces_bytes_of(core.index));
         core.shared.cache.make_room();
         if core.index == 0 && ticks.is_multiple_of(10) {
             core.shared.snapshot().close_idle();
+        }
+        if core.index == 0 && ticks.is_multiple_of(TELL_TICKS) {
+            turned_away.tell(&core.shared);
+        }
+    }
+}
+
+/// Connections that got no place: they are in no log, as nothing was asked, and there may be thousands a second.
+#[derive(Default)]
+struct TurnedAway {
+    told: [u64; 2],
+}
+
+impl TurnedAway {
+    /// Says how many there were since the last time.
+    fn tell(&mut self, shared: &Shared) {
+        let reasons = [Reject::TooManyConnections, Reject::TooManyFromAddress];
+        for (told, why) in self.told.iter_mut().zip(reasons) {
+            let all: u64 = shared.counters.iter().map(|core| core.by_reject.get(why)).sum();
+            let new = all - std::mem::replace(told, all);
+            if new > 0 {
+                crate::say!("samovar: {new} connections turned away: {} ({})", why.text(), why.mend());
+            }
         }
     }
 }
@@ -305,7 +346,7 @@ fn take_place<S: AsyncWrite + Unpin + 'static>(
     match door.core.shared.places.take(address, limits.connections_max, each_max) {
         Ok(place) => Some((stream, place)),
         Err(why) => {
-            door.core.counters.rejected.add(1);
+            door.core.counters.reject(why);
             spawn_local(turn_away(stream, why));
             None
         }
@@ -344,10 +385,10 @@ fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<S
                     converse(&door, door.hub.accept(stream, accepted), &conn).await;
                 }
                 Ok(Err(tls::Failed::PlainHttp(stream))) => {
-                    door.core.counters.rejected.add(1);
+                    door.core.counters.reject(Reject::PlainHttp);
                     tell(stream, "400 Bad Request", Reject::PlainHttp).await;
                 }
-                Ok(Err(tls::Failed::Handshake)) | Err(_) => door.core.counters.rejected.add(1),
+                Ok(Err(tls::Failed::Handshake)) | Err(_) => door.core.counters.reject(Reject::TlsHandshake),
             }
         }
         drop(place);

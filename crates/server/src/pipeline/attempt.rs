@@ -157,6 +157,12 @@ impl Problem {
         Problem::new(StatusCode::BAD_GATEWAY, Upstream::BadHead, "", detail)
     }
 
+    /// Nobody waits for the answer any more, and the origin has not begun it.
+    pub fn deserted() -> Problem {
+        let detail = "every client left before the origin answered (`abandon_after`)".to_string();
+        Problem::new(StatusCode::BAD_REQUEST, Upstream::ClientGone, "", detail)
+    }
+
     /// The failure of a fill, for one that had joined it.
     pub fn of_fill(failure: &FillFailure) -> Problem {
         Problem::new(status_of(failure.reason), failure.reason, "", failure.detail.to_string())

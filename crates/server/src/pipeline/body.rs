@@ -109,6 +109,8 @@ fn next_of_range(
 pub struct Body {
     source: Source,
     finish: Option<Finish>,
+    /// It has broken off, and the engine is told of it the next time it asks.
+    cut: Option<Cut>,
 }
 
 impl Body {
@@ -121,7 +123,7 @@ impl Body {
             }
             source => source,
         };
-        Body { source, finish: Some(finish) }
+        Body { source, finish: Some(finish), cut: None }
     }
 
     fn sent(&mut self, bytes: usize) {
@@ -130,11 +132,15 @@ impl Body {
         }
     }
 
-    fn cut(&mut self, why: Upstream, detail: &str) -> Cut {
+    /// It breaks off. The engine gives up what it has not written yet when it hears of that, the head among it; so it is
+    /// let write first.
+    fn break_off<T>(&mut self, why: Upstream, detail: &str, cx: &Context<'_>) -> Poll<T> {
         if let Some(finish) = &mut self.finish {
             finish.cut(why, detail.to_owned());
         }
-        Cut(format!("{why}: {detail}"))
+        self.cut = Some(Cut(format!("{why}: {detail}")));
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
@@ -144,6 +150,10 @@ impl HttpBody for Body {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         let this = self.get_mut();
+        if let Some(cut) = this.cut.take() {
+            this.source = Source::Empty;
+            return Poll::Ready(Some(Err(cut)));
+        }
         let piece = match &mut this.source {
             Source::Empty | Source::File { .. } => return Poll::Ready(None),
             Source::Parts(parts, left) => match parts.pop_front() {
@@ -156,8 +166,7 @@ impl HttpBody for Body {
             Source::Growing(reader) => match std::task::ready!(reader.poll_next(cx)) {
                 Some(Ok(piece)) => piece,
                 Some(Err(failure)) => {
-                    let cut = this.cut(failure.reason, &failure.detail);
-                    return Poll::Ready(Some(Err(cut)));
+                    return this.break_off(failure.reason, &failure.detail, cx);
                 }
                 None => return Poll::Ready(None),
             },
@@ -165,8 +174,7 @@ impl HttpBody for Body {
                 match std::task::ready!(next_of_range(reader, skip, left, cx)) {
                     Some(Ok(piece)) => piece,
                     Some(Err(failure)) => {
-                        let cut = this.cut(failure.reason, &failure.detail);
-                        return Poll::Ready(Some(Err(cut)));
+                        return this.break_off(failure.reason, &failure.detail, cx);
                     }
                     None => return Poll::Ready(None),
                 }
@@ -180,8 +188,7 @@ impl HttpBody for Body {
                     return Poll::Ready(Some(Ok(frame)));
                 }
                 Some(Err(failure)) => {
-                    let cut = this.cut(failure.reason, &failure.detail);
-                    return Poll::Ready(Some(Err(cut)));
+                    return this.break_off(failure.reason, &failure.detail, cx);
                 }
                 None => return Poll::Ready(None),
             },
@@ -191,13 +198,14 @@ impl HttpBody for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.source {
-            Source::Empty | Source::File { .. } => true,
-            Source::Parts(parts, _) => parts.is_empty(),
-            Source::Growing(_) => false,
-            Source::GrowingRange(_, _, left) => *left == 0,
-            Source::Stream(frames, _) => frames.is_end_stream(),
-        }
+        self.cut.is_none()
+            && match &self.source {
+                Source::Empty | Source::File { .. } => true,
+                Source::Parts(parts, _) => parts.is_empty(),
+                Source::Growing(_) => false,
+                Source::GrowingRange(_, _, left) => *left == 0,
+                Source::Stream(frames, _) => frames.is_end_stream(),
+            }
     }
 
     fn size_hint(&self) -> SizeHint {

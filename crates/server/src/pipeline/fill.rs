@@ -7,7 +7,7 @@ use super::look::{growing_source, serve, ttl_s};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::wishes_for;
-use super::{finish, interim, keep, part, pass, take_in};
+use super::{finish, interim, keep, part, pass, take_in, wanted};
 use crate::clock;
 use crate::state::Shared;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -238,10 +238,10 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
             question.headers.insert(name, value);
         }
     }
-    let mut result = attempt::attempt(question, None, None).await;
+    let mut result = wanted::attempt(question, &ticket, job.background).await;
     if result.as_ref().is_ok_and(|got| speaks_of_another(got, &job)) {
         // RFC 9111 §4.3.4: what it confirms is not what is stored; ask again, for the whole.
-        result = attempt::attempt(job.question.clone(), None, None).await;
+        result = wanted::attempt(job.question.clone(), &ticket, job.background).await;
     }
     if result.as_ref().is_ok_and(|got| got.answer.status == StatusCode::NOT_MODIFIED && !confirms(got, &job))
     {
@@ -338,8 +338,10 @@ pub(super) async fn on_head(
     };
     if let Err(reason) = came {
         job.note_late(reason);
-        if let (Some((base, _)), Store::TooLarge | Store::TooSmall | Store::BudgetTooSmall) =
-            (&job.base, reason)
+        if let (
+            Some((base, _)),
+            Store::TooLarge | Store::EntryTooLarge | Store::TooSmall | Store::BudgetTooSmall,
+        ) = (&job.base, reason)
         {
             // It came whole, and is the answer now, though it cannot be kept.
             job.shared.cache.drop_entry(base);

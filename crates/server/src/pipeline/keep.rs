@@ -109,12 +109,12 @@ pub(super) fn judge(
     }
     let facts = request_facts(job);
     let decision = samovar_policy::storable(&facts, answer.status, &answer.headers, wishes, times, announced);
-    let too_large = announced.is_some_and(|b| b > job.shared.cache.body_max_bytes());
+    let no_room = job.shared.cache.refuses(announced.unwrap_or(0));
     if job.explicit_only && decision.freshness.is_some_and(|f| !f.explicit) {
         return refused(Store::MethodNotStored);
     }
-    if decision.freshness.is_some() && too_large {
-        return refused(Store::BudgetTooSmall);
+    if let (true, Some(reason)) = (decision.freshness.is_some(), no_room) {
+        return refused(reason);
     }
     decision
 }

@@ -25,6 +25,7 @@ mod reply;
 mod respond;
 mod route;
 mod take_in;
+mod wanted;
 
 pub use self::arrive::{Arrived, arrive, arrive_by_door};
 pub use self::body::{Body, Cut};

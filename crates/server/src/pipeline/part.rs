@@ -11,7 +11,7 @@ use super::interim;
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::wishes_for;
-use super::{keep, take_in};
+use super::{keep, take_in, wanted};
 use crate::clock;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -149,7 +149,7 @@ pub(super) async fn fetch(mut x: Box<Exchange>, route: Route, ticket: Ticket, wh
 
 async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
     let requested = clock::now();
-    let result = attempt::attempt(job.question.clone(), None, None).await;
+    let result = wanted::attempt(job.question.clone(), &ticket, job.background).await;
     let times = Times { requested, answered: clock::now() };
     match result {
         Ok(got) if got.answer.status == StatusCode::PARTIAL_CONTENT => {
@@ -243,7 +243,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
         }
     }
     let asked_part = question.headers.contains_key(header::RANGE);
-    let mut result = attempt::attempt(question, None, None).await;
+    let mut result = wanted::attempt(question, &ticket, job.background).await;
     if let (Ok(got), Some(part)) = (&mut result, gap)
         && got.answer.status == StatusCode::PARTIAL_CONTENT
         && let Some(held) = fits(&entry, got, part)
@@ -296,7 +296,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
     let mut requested = requested;
     if asked_part && result.as_ref().is_ok_and(useless) {
         requested = clock::now();
-        result = attempt::attempt(job.question.clone(), None, None).await;
+        result = wanted::attempt(job.question.clone(), &ticket, job.background).await;
     }
     let times = Times { requested, answered: clock::now() };
     match result {

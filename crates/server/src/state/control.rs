@@ -47,7 +47,7 @@ impl Overrides {
             if settings.memory.entry_max_follows {
                 settings.memory.entry_max_bytes = bytes / 8;
             }
-            settings.memory.from = config::Budget::Written;
+            settings.memory.from = config::Budget::CommandLine;
         }
     }
 }

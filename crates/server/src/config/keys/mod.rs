@@ -9,7 +9,7 @@ mod site;
 mod upstream;
 
 pub(crate) use policy::{RULE_HOT, VARY_HEADER, VARY_QUERY};
-pub(crate) use server::{HOT, LIMITS, LOG, MEMORY, SERVER};
+pub(crate) use server::{HOT, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, SERVER};
 pub(crate) use site::{HANDLER, RULE, SITE};
 pub(crate) use upstream::{MEMBER, UPSTREAM};
 

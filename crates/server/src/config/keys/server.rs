@@ -139,6 +139,9 @@ pub(crate) static LIMITS: Table = Table {
     ]],
 };
 
+/// The smallest budget that can be configured, bytes.
+pub(crate) const MEMORY_LEAST_BYTES: u64 = 1 << 20;
+
 /// `[memory]`.
 pub(crate) static MEMORY: Table = Table {
     title: "[memory]",
@@ -148,7 +151,7 @@ pub(crate) static MEMORY: Table = Table {
     groups: &[&[
         Key::new(
             "size",
-            Kind::Either(&[Kind::Percent, Kind::Size(1 << 20)]),
+            Kind::Either(&[Kind::Percent, Kind::Size(MEMORY_LEAST_BYTES)]),
             "The budget, as a size or as a share of the machine's memory (of the container's limit where there is one).",
             "\"4 GiB\"",
         )
@@ -205,6 +208,20 @@ pub(crate) static HOT: Table = Table {
             Kind::Size(0),
             "Largest body that becomes hot. A hot body is the stored one; being hot costs no second copy.",
             "\"1 MiB\"",
+        )
+        .or("\"64 MiB\""),
+        Key::new(
+            "entries_max",
+            Kind::Int(0, 100_000_000),
+            "Answers a core keeps prepared; those asked for least lately leave.",
+            "1000000",
+        )
+        .or("100000"),
+        Key::new(
+            "heads_max",
+            Kind::Size(0),
+            "Memory for their keys and heads, a core; it counts towards `memory.size`.",
+            "\"256 MiB\"",
         )
         .or("\"64 MiB\""),
         Key::new(

@@ -53,6 +53,13 @@ pub(crate) static UPSTREAM: Table = Table {
             "\"10s\"",
         )
         .or("\"60s\""),
+        Key::new(
+            "abandon_after",
+            Kind::Duration(0),
+            "How much longer a fetch for the cache waits for an answer to begin when no client waits for it any more.",
+            "\"0s\"",
+        )
+        .or("\"10s\""),
         Key::new("idle_timeout", Kind::Duration(1), "A connection unused this long is closed.", "\"5s\"")
             .or("\"55s\""),
         Key::new("head_max_bytes", Kind::Size(1024), "Largest head of an answer.", "\"128 KiB\"")

@@ -109,6 +109,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         memory,
         log,
         hot,
+        hot_bounds: server::hot_bounds(root),
         sites: Sites { sites },
         certificates,
         targets,

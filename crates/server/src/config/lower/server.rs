@@ -6,7 +6,8 @@ use crate::config::keys;
 use crate::config::memory::{Memory, budget};
 use crate::config::net::{self, Listen, TrustedProxies};
 use crate::config::settings::{
-    AccessLog, Budget, ErrorDetail, LimitSettings, LogFormat, LogSettings, MemorySettings, ServerSettings,
+    AccessLog, Budget, ErrorDetail, HotBounds, LimitSettings, LogFormat, LogSettings, MemorySettings,
+    ServerSettings,
 };
 use crate::config::tree::{Checked, Node, Value};
 use samovar_rules::HotWish;
@@ -171,6 +172,15 @@ pub(super) fn log(root: &Checked, around: &Around) -> LogSettings {
 /// `[hot]`.
 pub(super) fn hot(root: &Checked) -> HotWish {
     hot_from(&section(root, "hot", &keys::HOT), HotWish::default())
+}
+
+/// How much a core prepares at most.
+pub(super) fn hot_bounds(root: &Checked) -> HotBounds {
+    let table = section(root, "hot", &keys::HOT);
+    HotBounds {
+        entries_max: table.count("entries_max"),
+        heads_max_bytes: table.amount("heads_max").unwrap_or(u64::MAX),
+    }
 }
 
 /// Hot settings with what a table says changed; it may be `[hot]` or a rule's own.

@@ -137,6 +137,7 @@ fn limits(table: &Checked, connections: usize) -> UpstreamLimits {
         connect_timeout: table.duration("connect_timeout"),
         head_timeout: table.duration("head_timeout"),
         body_timeout: table.duration("body_timeout"),
+        abandon_after: table.duration("abandon_after"),
         idle_timeout: table.duration("idle_timeout"),
         head_max_bytes: table.count("head_max_bytes"),
     }
