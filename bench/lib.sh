@@ -3,7 +3,11 @@
 
 pids=()
 stop_all() {
-    for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null || true; done
+    local pid p
+    for pid in ${pids[@]+"${pids[@]}"}; do
+        # With all below it: what logs for a server is a program of its own.
+        for p in $(tree "$pid"); do kill "$p" 2>/dev/null || true; done
+    done
     for _ in $(seq 30); do
         kill -0 ${pids[@]+"${pids[@]}"} 2>/dev/null || break
         sleep 0.1

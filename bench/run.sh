@@ -29,7 +29,10 @@ only_servers=${BENCH_SERVERS:-.*}
 bash scripts/need.sh cc curl openssl nginx wrk php-fpm varnish h2o haproxy httpd trafficserver
 
 machine=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1 | tr -cs '[:alnum:]' '-' | sed 's/-*$//')
-out=${BENCH_OUT:-bench/runs/$(date +%F)-$machine-$(nproc)-cores}
+# A part of it does not take the place of the whole.
+part=''
+[[ $only_tests$only_servers == '.*.*' ]] || part=-part
+out=${BENCH_OUT:-bench/runs/$(date +%F)-$machine-$(nproc)-cores$part}
 work=$(mktemp -d)
 chmod 755 "$work"
 mkdir -p "$out"
@@ -54,7 +57,7 @@ tests=(
     "rand-100k|$plain_caches|wrk-random|1000x100KiB|http"
     "rand-10m|$plain_caches|wrk-random|100x10MiB|http"
     "tls-1k|$tls_caches|wrk|/1000x1KiB/0500.bin|https"
-    "log-1k|samovar-log nginx-log h2o-log httpd-log|wrk|/1000x1KiB/0500.bin|http"
+    "log-1k|samovar-log nginx-log varnish-log h2o-log haproxy-log trafficserver-log httpd-log|wrk|/1000x1KiB/0500.bin|http"
     "proxy-1k|samovar-proxy nginx-proxy haproxy-proxy|wrk|/1000x1KiB/0500.bin|http"
     "php-hello|samovar-php nginx-php|wrk|/hello.php|http"
     "files-1k|samovar-off samovar-on|wrk-random|1000x1KiB|http"
@@ -204,5 +207,7 @@ done
     rustc --version
 } >"$out/machine.txt"
 awk -f bench/table.awk "$out/samples.jsonl" | tee "$out/table.md"
-awk -v test=one-1k -v title="CPU per answer of 1 KiB, microseconds" -f bench/plot.awk "$out/samples.jsonl" >"$out/one-1k.svg"
+if grep -q '"test":"one-1k"' "$out/samples.jsonl"; then
+    awk -v test=one-1k -v title="CPU per answer of 1 KiB, microseconds" -f bench/plot.awk "$out/samples.jsonl" >"$out/one-1k.svg"
+fi
 note "raw data, table and plot: $out"

@@ -19,6 +19,8 @@ function ratio(array, key, base,    i, n) {
     for (i = 1; i <= count[key]; i++) if (array[base, round[key, i]] > 0) list[++n] = array[key, round[key, i]] / array[base, round[key, i]]
     return n ? median(list, n) : 0
 }
+# What was not measured, and what nothing came of, is left empty.
+function told(array, key,    value) { value = column(array, key); return value > 0 ? sprintf("%d", value) : "" }
 function span(array, key, base,    r) { r = ratio(array, key, base); return r ? sprintf("%.2f (%.2f..%.2f)", r, low, high) : "" }
 END {
     print "| test | server | server µs/request | ratio to the limit (lowest..highest) | server + load µs | its ratio | requests/s | p50 µs | p99 µs | not from its cache |"
@@ -26,7 +28,7 @@ END {
     for (i = 1; i <= keys; i++) {
         key = order[i]; split(key, part, "|")
         base = part[1] "|limit|" part[3]
-        printf "| %s | %s | %.2f | %s | %.2f | %s | %d | %d | %d | %s |\n", part[1], part[2] (part[3] == "thirst" ? " (load: thirst)" : ""), column(us, key), span(at, key, base),
-            column(us, key) + column(client, key), span(both, key, base), column(rps, key), column(p50, key), column(p99, key), (asked[key] > 0 ? sprintf("%.4f %%", 100 * asked[key] / requests[key]) : "")
+        printf "| %s | %s | %.2f | %s | %.2f | %s | %d | %s | %s | %s |\n", part[1], part[2] (part[3] == "thirst" ? " (load: thirst)" : ""), column(us, key), span(at, key, base),
+            column(us, key) + column(client, key), span(both, key, base), column(rps, key), told(p50, key), told(p99, key), (asked[key] > 0 ? sprintf("%.4f %%", 100 * asked[key] / requests[key]) : "")
     }
 }

@@ -4,13 +4,18 @@ start_haproxy() { # NAME
   http-request cache-use c
   http-response cache-store c'
     [[ $1 == haproxy-proxy ]] && use=''
+    local log='' logs=''
+    [[ $1 == *-log ]] && log='log stdout format raw local0' logs='log global
+  option httplog'
     cat "$work/cert.pem" "$work/key.pem" >"$work/$1/both.pem"
     cat >"$work/$1/haproxy.cfg" <<CONF
 global
   maxconn 4000
   nbthread 1
+  $log
 defaults
   mode http
+  $logs
   timeout connect 5s
   timeout client 5m
   timeout server 1m

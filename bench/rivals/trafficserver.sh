@@ -1,7 +1,20 @@
 # Apache Traffic Server: the RAM cache large enough for everything, so that hits come from memory.
 start_trafficserver() { # NAME
     local d=$work/$1
+    local log=0
     mkdir -p "$d/etc" "$d/run" "$d/log" "$d/cache"
+    if [[ $1 == *-log ]]; then
+        log=3
+        cat >"$d/etc/logging.yaml" <<'CONF'
+logging:
+  formats:
+    - name: common
+      format: '%<chi> - %<caun> [%<cqtn>] "%<cqtx>" %<pssc> %<pscl>'
+  logs:
+    - filename: access
+      format: common
+CONF
+    fi
     cat >"$d/etc/records.config" <<CONF
 CONFIG proxy.config.exec_thread.autoconfig INT 0
 CONFIG proxy.config.exec_thread.limit INT 1
@@ -17,7 +30,7 @@ CONFIG proxy.config.cache.ram_cache.size INT 3145728000
 CONFIG proxy.config.cache.ram_cache_cutoff INT 16777216
 CONFIG proxy.config.cache.ram_cache.use_seen_filter INT 0
 CONFIG proxy.config.cache.min_average_object_size INT 8000
-CONFIG proxy.config.log.logging_enabled INT 0
+CONFIG proxy.config.log.logging_enabled INT $log
 CONFIG proxy.config.url_remap.remap_required INT 1
 CONFIG proxy.config.reverse_proxy.enabled INT 1
 CONFIG proxy.config.ssl.server.cert.path STRING $work

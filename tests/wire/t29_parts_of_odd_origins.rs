@@ -52,6 +52,39 @@ fn stored(server: &Server, wanted: &str) {
     soon("the part to be stored", || range(server, wanted).is_hit().then_some(()));
 }
 
+/// A rest without a `Date` is of the moment it came, and so is what it makes whole (RFC 9110 §6.6.1).
+#[test]
+fn a_rest_without_a_date_is_as_young_as_it_is() {
+    let date = std::process::Command::new("date")
+        .args(["-u", "-d", "40 seconds ago", "+%a, %d %b %Y %T GMT"])
+        .env("LC_ALL", "C")
+        .output()
+        .unwrap();
+    let date = String::from_utf8(date.stdout).unwrap().trim().to_string();
+    let origin = Origin::raw(move |asked, stream| {
+        let (range, date, body) = match asked.field("range") {
+            Some("bytes=0-3") => ("0-3", format!("Date: {date}\r\n"), &WHOLE[..4]),
+            _ => ("4-19", String::new(), &WHOLE[4..]),
+        };
+        let answer = format!(
+            "HTTP/1.1 206 P\r\nCache-Control: max-age=60\r\nETag: \"e\"\r\n{date}Content-Range: bytes {range}/20\r\n\
+             Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(&[answer.as_bytes(), body].concat()).unwrap();
+        After::Keep
+    });
+    let server = Server::before(&origin.url, &[]);
+    stored(&server, "bytes=0-3");
+    let age = |answer: &Answer| answer.field("age").map_or(0, |age| age.parse::<u64>().unwrap());
+    assert!(age(&range(&server, "bytes=0-3")) >= 40);
+    let whole = server.get("/r", &[]);
+    assert_eq!((whole.body.as_slice(), age(&whole) < 20), (WHOLE, true), "{:?}", whole.field("age"));
+    let kept = soon("the whole to be stored", || Some(server.get("/r", &[])).filter(Answer::is_hit));
+    assert!(age(&kept) < 20, "{:?}", kept.field("age"));
+    assert_eq!(origin.count(), 2);
+}
+
 /// The rest is longer, or shorter, than its range. Whoever reads along was told the length of the whole, so the
 /// connection ends before it; the next one gets the whole from the origin.
 #[test]

@@ -99,7 +99,11 @@ fn an_answer_that_breaks_off_at_once_has_a_head_and_what_came() {
             let mut client = server.connect();
             client.send(format!("GET /{kind}-{n} HTTP/1.1\r\nHost: test\r\n\r\n"));
             let answer = client.try_answer("GET").unwrap_or_else(|| panic!("{kind} {n}: no head"));
-            assert_eq!((answer.status, answer.text().as_str(), answer.whole), (200, "hello", false), "{kind} {n}");
+            assert_eq!(
+                (answer.status, answer.text().as_str(), answer.whole),
+                (200, "hello", false),
+                "{kind} {n}"
+            );
         }
     }
     let told = server.json(&["trace", "--reason", "upstream-short-body"]);

@@ -129,6 +129,19 @@ fn no_server_is_told_apart_and_other_sites_cannot_ask() {
             && metrics.contains("samovar_memory_bytes{part=\"connections\"} ")
             && metrics.contains("samovar_connections_limit 10000")
     );
+    // Every figure is in the guide, in the same words.
+    let guide = include_str!("../../docs/watching.md");
+    let told =
+        |begin: &str| metrics.lines().filter_map(|l| l.strip_prefix(begin)).collect::<Vec<_>>().into_iter();
+    let mut figures = 0;
+    for (help, kind) in told("# HELP ").zip(told("# TYPE ")) {
+        let ((name, help), (_, kind)) = (help.split_once(' ').unwrap(), kind.split_once(' ').unwrap());
+        let suffix = if kind == "counter" { "_total" } else { "" };
+        let row = format!("| `{name}{suffix}` | {kind} | {help} |");
+        assert!(guide.contains(&row), "not in docs/watching.md: {row}");
+        figures += 1;
+    }
+    assert!(figures > 20 && guide.matches("\n| `samovar_").count() == figures, "{figures}");
     // Open to other machines, it wants a token.
     let open = run(&["serve", folder.0.to_str().unwrap(), "--listen", "127.0.0.1:0", "--admin", "0.0.0.0:0"]);
     assert_eq!(open.status.code(), Some(1));

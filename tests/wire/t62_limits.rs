@@ -96,7 +96,8 @@ fn a_budget_that_is_spent_on_connections_stores_nothing_and_says_so() {
             assert_eq!((answer.is_hit(), answer.reason().as_str()), (false, "budget-too-small"), "{path}");
         }
     }
-    let too_little = samovar_tests::server::run(&["serve", "--memory", "100", "--origin", "http://127.0.0.1:1"]);
+    let too_little =
+        samovar_tests::server::run(&["serve", "--memory", "100", "--origin", "http://127.0.0.1:1"]);
     let told = String::from_utf8_lossy(&too_little.stderr).into_owned();
     assert!(!too_little.status.success() && told.contains("at least 1 MiB"), "{told}");
     assert!(server.said().contains("1.0 MiB (command line)"), "{}", server.said());

@@ -249,7 +249,9 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
         && let Some(held) = fits(&entry, got, part)
     {
         let times = Times { requested, answered: clock::now() };
-        let headers = samovar_policy::combined_fields(&entry.headers(), &got.answer.headers);
+        // Without a `Date` the rest is of the moment it came; the stored one's would make it as old as what is here.
+        let rest = keep::dated(&got.answer.headers, times.answered.wall_ms);
+        let headers = samovar_policy::combined_fields(&entry.headers(), &rest);
         let whole =
             Answer { status: StatusCode::OK, headers, body: AnswerBody::Empty, timing: got.answer.timing };
         let (facts, decision) = keep::decide(&job, &ticket, &whole, times, Some(part.total), got.ours);
