@@ -236,6 +236,12 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
+/// Within what time nine of ten came, and the slowest.
+fn figures(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort_unstable();
+    (times[times.len() * 9 / 10], times[times.len() - 1])
+}
+
 #[test]
 fn slow_attackers_are_not_felt() {
     let _turn = turn();
@@ -250,13 +256,21 @@ fn slow_attackers_are_not_felt() {
     });
     let server =
         before(&origin, "head_timeout = \"10m\"\nbody_timeout = \"10m\"\nsend_timeout = \"10m\"", "2");
+    let mut client = Client::connect(&address(&server, 0));
+    let alone = (0..200).map(|n| {
+        let path = if n % 2 == 0 { "/hit" } else { "/miss" };
+        let begun = Instant::now();
+        assert_eq!(client.get(path, &[]).text(), path);
+        begun.elapsed()
+    });
+    let alone: Vec<Duration> = alone.collect();
     let stop = AtomicBool::new(false);
     let there = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         // However this ends, the attackers do too.
         let _stop = StopAtEnd(&stop);
         scope.spawn(|| attack(&server, OF_EACH, &stop, &there));
-        let mut slowest = Duration::ZERO;
+        let mut beside = Vec::new();
         let mut client = Client::connect(&address(&server, 0));
         let (mut asked, mut beside_all) = (0, 0);
         // Long enough after the last attacker came; the system is busy for a while with filling what the readers leave.
@@ -270,7 +284,7 @@ fn slow_attackers_are_not_felt() {
             for path in ["/hit", "/miss"] {
                 let begun = Instant::now();
                 let answer = client.get(path, &[]);
-                slowest = slowest.max(begun.elapsed());
+                beside.push(begun.elapsed());
                 assert_eq!((answer.status, answer.text().as_str()), (200, path));
                 asked += 1;
             }
@@ -278,7 +292,13 @@ fn slow_attackers_are_not_felt() {
                 client = Client::connect(&address(&server, asked));
             }
         }
-        println!("{asked} answers beside {} attackers, the slowest after {slowest:?}", 3 * OF_EACH);
+        let ((alone, _), (beside, slowest)) = (figures(alone), figures(beside));
+        println!(
+            "{asked} answers beside {} attackers: nine of ten within {beside:?}, alone {alone:?}; the slowest after {slowest:?}",
+            3 * OF_EACH
+        );
+        // Far from what one sees, so that a machine that is busy otherwise is no failure.
+        assert!(beside < 10 * alone + Duration::from_millis(20), "{beside:?} instead of {alone:?}");
         assert!(slowest < Duration::from_secs(5), "an answer took {slowest:?}");
     });
 }

@@ -97,6 +97,9 @@ pub fn lines(text: &str, base: Option<&Target>) -> Result<Vec<Target>, String> {
                 None if line.starts_with('/') => {
                     Err(format!("`{line}` is a path; give the URL of its server beside --urls"))
                 }
+                Some(_) if !line.contains(':') => {
+                    Err(format!("`{line}` is neither a URL nor a path; a path begins with a slash: `/{line}`"))
+                }
                 _ => line.parse(),
             };
             target.map_err(|message| format!("{number}: {message}"))
@@ -222,7 +225,8 @@ mod tests {
             urls("\n/a", None).unwrap_err(),
             "2: `/a` is a path; give the URL of its server beside --urls"
         );
-        assert!(urls("ok", Some(&base)).unwrap_err().starts_with("1: `ok` has no scheme"));
+        assert!(urls("ok", Some(&base)).unwrap_err().ends_with("a path begins with a slash: `/ok`"));
+        assert!(urls("ok", None).unwrap_err().starts_with("1: `ok` has no scheme"));
         assert!(urls("/a b", Some(&base)).unwrap_err().contains("write %20"));
     }
 
