@@ -182,7 +182,7 @@ impl HotMap {
         self.evictions
     }
 
-    /// Changes the bounds; takes effect with the next insertion and sweep.
+    /// Changes the bounds; takes effect with the next insertion and sweeps.
     pub fn set_bounds(&mut self, bounds: MapBounds) {
         self.bounds = bounds;
     }
@@ -356,6 +356,13 @@ impl HotMap {
             self.entries -= entries;
             self.bytes -= bytes;
             self.drop_if_empty(at);
+        }
+        // Bounds that were lowered hold though nothing comes.
+        for _ in 0..slots_max {
+            let within = self.entries <= self.bounds.entries_max && self.bytes <= self.bounds.bytes_max;
+            if within || !self.evict_one(usize::MAX) {
+                break;
+            }
         }
     }
 

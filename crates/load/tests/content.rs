@@ -97,7 +97,7 @@ fn urls_come_from_a_file() {
     let endless = output(&["run", &server.url("/"), "--urls", "/dev/zero", "-n", "1"]);
     assert!(String::from_utf8(endless.stderr).unwrap().contains("more than 268 MB of URLs"));
     for (text, urls, say) in [
-        ("/a\nb c\n", vec![server.url("/")], "list:2: `b c` has no scheme"),
+        ("/a\nb c\n", vec![server.url("/")], "list:2: `b c` is neither a URL nor a path"),
         ("/a\n", vec![], "list:1: `/a` is a path"),
         ("# nothing\n", vec![server.url("/")], "names nothing to ask for"),
         ("/a\n", vec![server.url("/"), server.url("/")], "one URL says whose paths"),

@@ -197,6 +197,14 @@ fn bounds_in_entries_and_bytes() {
         assert!(map.bytes() <= one * 5);
     }
     assert!(map.entries() >= 4);
+    // Lowered, they hold with the next rounds of upkeep.
+    map.set_bounds(MapBounds { entries_max: 2, ..MapBounds::default() });
+    map.sweep(100, 7, 1);
+    map.sweep(100, 7, 100);
+    assert_eq!(map.entries(), 2);
+    map.set_bounds(MapBounds { entries_max: 0, ..MapBounds::default() });
+    map.sweep(100, 7, 100);
+    assert_eq!((map.entries(), map.bytes()), (0, 0));
     let mut map = HotMap::new(MapBounds { bytes_max: 10, ..MapBounds::default() });
     assert_eq!(map.insert(grant("/", "k"), 0), Err(Hot::TooLarge));
     assert_eq!((map.entries(), map.bytes()), (0, 0));

@@ -31,6 +31,8 @@ pub(super) enum Command {
     Run(Box<RunArgs>),
     /// Draw stored runs side by side: one table, one plot
     Report(ReportArgs),
+    /// Read scenario files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
+    Check(CheckArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs
     Content(ContentArgs),
 }
@@ -125,6 +127,25 @@ pub(super) struct ReportArgs {
     #[arg(short = 'q', long)]
     pub quiet: bool,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub(super) struct CheckArgs {
+    /// A scenario and its settings (.ubr), or a script, a distribution and a configuration (.cfg); known by what is in them
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+const CHECK_HELP: &str = "\
+Nothing is sent; such files cannot be run yet. Quotes that were pasted, missing semicolons and settings that are all
+commented out are understood, and said with their place; what cannot be meant, or is not there yet, is an error.
+
+Exit codes:
+  0    the files can be read
+  1    one of them is wrong: file, line and column, and what to do
+
+  thirst check home.ubr settings.ubr
+  thirst check script.cfg distribution.cfg config.cfg";
 
 #[derive(Debug, Args)]
 #[command(after_help = CONTENT_HELP)]

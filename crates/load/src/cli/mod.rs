@@ -7,6 +7,7 @@
 //! Not here: anything that measures.
 
 mod args;
+mod check;
 mod content;
 mod report;
 mod run;
@@ -36,6 +37,7 @@ pub fn main() -> ExitCode {
     let outcome = match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
+        Command::Check(args) => check::check(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|message| {

@@ -11,7 +11,7 @@ pub(super) const TILE: u16 = 256;
 /// How much lighter and darker a land is within itself, of 255.
 const GRAIN: f64 = 45.0;
 
-/// Of 85 the tiles of a detailed level weigh some 15 KiB.
+/// Of 85 the tiles of a detailed level weigh some 17 KiB.
 const QUALITY: u8 = 85;
 
 /// One tile of a map of which level `z` is `2^z` tiles wide: the same land at every level, in more detail.

@@ -97,9 +97,9 @@ pub fn lines(text: &str, base: Option<&Target>) -> Result<Vec<Target>, String> {
                 None if line.starts_with('/') => {
                     Err(format!("`{line}` is a path; give the URL of its server beside --urls"))
                 }
-                Some(_) if !line.contains(':') => {
-                    Err(format!("`{line}` is neither a URL nor a path; a path begins with a slash: `/{line}`"))
-                }
+                Some(_) if !line.contains(':') => Err(format!(
+                    "`{line}` is neither a URL nor a path; a path begins with a slash: `/{line}`"
+                )),
                 _ => line.parse(),
             };
             target.map_err(|message| format!("{number}: {message}"))

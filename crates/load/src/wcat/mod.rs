@@ -1,0 +1,25 @@
+//! WCAT's files, read as they are: scenarios and settings of 6.3 (`.ubr`), script, distribution and configuration of 5.
+//!
+//! Pure: text in, a [`Scenario`], [`Settings`] and notes out. What the original stopped at and can only mean one thing is
+//! understood and said. Not here: opening files, sending.
+
+mod five;
+mod gather;
+mod lex;
+mod outline;
+mod scenario;
+mod source;
+mod tree;
+mod ubr;
+
+#[cfg(test)]
+mod tests;
+
+pub use five::{Config, Script, config, distribution, scenario as scenario_of, script};
+pub use gather::{Gathered, gather};
+pub use outline::outline;
+pub use scenario::{
+    Counter, Field, Manner, Part, Request, Scenario, Settings, Step, Transaction, Value, Version, constant,
+};
+pub use source::{Note, Severity, Source};
+pub use ubr::{Ubr, read as ubr};
