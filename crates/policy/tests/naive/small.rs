@@ -29,10 +29,14 @@ pub fn vary(lines: &[Vec<u8>]) -> Option<Vec<String>> {
         for member in super::cache_control::members(line) {
             let text = String::from_utf8(member).ok()?.to_ascii_lowercase();
             let token = text.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c));
-            if text == "*" || !token {
+            // What names the client is another in every request that goes out; what is ours is the same in all.
+            if text == "*" || !token || text == "forwarded" || text == "x-forwarded-for" {
                 return None;
             }
-            names.push(text);
+            let ours = "connection te transfer-encoding upgrade keep-alive surrogate-capability";
+            if !ours.split(' ').any(|name| name == text) {
+                names.push(text);
+            }
         }
     }
     names.sort();
