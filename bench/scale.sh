@@ -145,6 +145,8 @@ median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 rss() { awk '/^VmRSS/ { printf "%.0f", $2 / 1024 }' "/proc/${pid[$1]}/status"; }
 
 {
+    echo "samovar $(git rev-parse --short HEAD), $(date +%F), $rounds rounds of $seconds s; bodies of 100 bytes, default settings but \`hot = false\` for the engine"
+    echo
     echo "| answers stored | engine, µs | hot, µs | resident, MiB |"
     echo "| ---: | ---: | ---: | ---: |"
 } >"$out/scale.md"

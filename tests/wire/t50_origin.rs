@@ -1,8 +1,8 @@
 //! Origins that fail, lie and stall, and clients that send nonsense: a clear error, the server unharmed.
 
 use samovar_tests::origin::{After, Origin};
-use samovar_tests::server::Server;
-use std::io::Write;
+use samovar_tests::server::{self, Server};
+use std::io::{Read, Write};
 
 #[test]
 fn failures_have_their_status_and_reason() {
@@ -108,6 +108,56 @@ fn an_answer_that_breaks_off_at_once_has_a_head_and_what_came() {
     }
     let told = server.json(&["trace", "--reason", "upstream-short-body"]);
     assert!(!told.as_array().unwrap().is_empty(), "{told}");
+}
+
+/// A client of HTTP/1.0 knows no chunks: where no length is said either, only a break tells it that the answer is not whole.
+#[test]
+fn a_client_of_http_1_0_sees_the_break() {
+    let origin = Origin::raw(|asked, stream| {
+        let end = if asked.target() == "/whole" { "0\r\n\r\n" } else { "" };
+        let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n{end}");
+        let _ = stream.write_all(answer.as_bytes());
+        After::Close
+    });
+    let server = Server::before(&origin.url, &[]);
+    let read = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: test\r\n\r\n").as_bytes()).unwrap();
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).map(|_| String::from_utf8(got).unwrap())
+    };
+    assert!(read("/whole").unwrap().ends_with("\r\n\r\nhello"));
+    for _ in 0..20 {
+        assert_eq!(read("/cut").unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    }
+}
+
+/// A body that is refused is one request: counted, logged and traced once, by what was asked.
+#[test]
+fn a_refused_body_is_one_request() {
+    let origin = Origin::counting(&[]);
+    let server = Server::before(&origin.url, &[]);
+    let mut client = server.connect();
+    client.send("POST /up HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n");
+    assert_eq!(client.answer("POST").status, 400);
+    let told = server::soon("its record", || {
+        let told = server.json(&["trace", "--last", "10"]);
+        (!told.as_array().unwrap().is_empty()).then_some(told)
+    });
+    assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+    let record = told[0].to_string();
+    assert!(record.contains("/up") && record.contains("POST") && record.contains("bad-chunk"), "{record}");
+    let status = server.json(&["status"])["requests"].clone();
+    let count = |name: &str| status[name].as_u64().unwrap();
+    assert_eq!((count("rejected"), count("error"), count("gone"), count("pass")), (1, 0, 0, 0), "{status}");
+    // Of a HEAD only the head is answered.
+    let mut head = server.connect();
+    head.send("HEAD / HTTP/1.1\r\n\r\n");
+    assert_eq!(head.answer("HEAD").status, 400);
+    assert!(head.rest().is_empty());
+    let admin = server.admin.trim_start_matches("http://").to_string();
+    let metrics = samovar_tests::client::Client::connect(&admin).get("/metrics", &[("Host", &admin)]).text();
+    assert!(metrics.contains("samovar_responses_total{class=\"4xx\"} 2"), "{metrics}");
 }
 
 #[test]

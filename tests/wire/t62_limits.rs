@@ -126,6 +126,18 @@ fn the_hot_tier_keeps_so_many_and_no_more() {
     let all = server.json(&["limits"]);
     let heads = limit(&all, "hot.heads_max");
     assert_eq!((heads["number"].as_u64(), heads["used"].as_u64() > Some(500)), (Some(1 << 20), true));
+    // Lowered, they hold for what is there, too.
+    std::fs::write(&file, text.replace("entries_max = 5", "entries_max = 2").replace("1 MiB", "100 KiB"))
+        .unwrap();
+    server.tell(&["reload"]);
+    let mut again = server.connect();
+    soon("the hot tier is smaller", || {
+        for n in 0..20 {
+            (0..3).for_each(|_| drop(again.get(&format!("/{n}"), &[])));
+        }
+        let all = server.json(&["limits"]);
+        (limit(&all, "hot.entries_max")["used"].as_u64() == Some(2)).then_some(())
+    });
 }
 
 /// Connections and traces are within the budget: as they grow, answers leave.

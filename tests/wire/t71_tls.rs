@@ -209,6 +209,20 @@ fn clients_that_do_it_wrong_are_told_or_dropped() {
     let answer = Client::connect(&address).get("/x", &[]);
     assert_eq!(answer.status, 400);
     assert!(answer.text().contains("plain-http"), "{}", answer.text());
+    let rejects = server.json(&["status"])["rejects"].clone();
+    assert_eq!(rejects["plain-http"].as_u64(), Some(1), "{rejects}");
+    // Without a certificate there is nothing to listen with, whoever says so.
+    let bare = run(&[
+        "serve",
+        "--origin",
+        "http://127.0.0.1:1",
+        "--listen",
+        "https://127.0.0.1:0",
+        "--admin",
+        "off",
+    ]);
+    let said = String::from_utf8_lossy(&bare.stderr).into_owned();
+    assert!(bare.status.code() == Some(1) && said.contains("no site has a certificate"), "{said}");
     for rubbish in [&b"\x16\x03\x01\xff\xff"[..], b"\x80\x2e\x01", b"\0\0\0\0", b""] {
         let mut stream = TcpStream::connect(&address).unwrap();
         stream.write_all(rubbish).unwrap();

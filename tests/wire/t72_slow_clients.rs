@@ -73,7 +73,74 @@ fn a_slow_reader_gets_all_of_it_and_one_that_stops_does_not() {
         assert_eq!(rest(&mut slow, got), LARGE, "{reason}");
         let got = rest(&mut stopped, 0);
         assert!(got < LARGE, "{reason}: {got} of {LARGE}, though nothing was taken for four seconds");
+        // It is counted under its reason; and the engine's answer as what it was, hot ones being counted as they begin.
+        let status = server.json(&["status"]);
+        assert_eq!(status["rejects"]["send-timeout"].as_u64(), Some(1), "{status}");
+        if reason == "fresh" {
+            let told = server.json(&["trace", "--reason", "send-timeout"]);
+            assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+            assert!(told[0]["body_bytes"].as_u64() < Some(LARGE as u64), "{told}");
+        }
     }
+}
+
+/// Whoever leaves has asked all the same: before there is an answer, and in the middle of it.
+#[test]
+fn clients_that_leave_are_told_of() {
+    let origin = Origin::new(|asked| {
+        if asked.target() == "/slow" {
+            // For five seconds it may have ended its sending side only.
+            std::thread::sleep(Duration::from_secs(8));
+        }
+        (
+            200,
+            own(&[("Cache-Control", "no-store")]),
+            vec![b'x'; if asked.target() == "/large" { LARGE } else { 9 }],
+        )
+    });
+    let server = server("", "", &origin);
+    let (stream, _) = asked(&server);
+    drop(stream);
+    let mut early = TcpStream::connect(&server.address).unwrap();
+    early.write_all(b"GET /slow HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    drop(early);
+    let told = samovar_tests::server::soon("both records", || {
+        let told = server.json(&["trace", "--reason", "client-gone"]);
+        (told.as_array().unwrap().len() == 2).then_some(told)
+    });
+    let text = told.to_string();
+    assert!(text.contains("/large") && text.contains("/slow") && text.contains("499"), "{text}");
+    let status = server.json(&["status"])["requests"].clone();
+    assert_eq!((status["gone"].as_u64(), status["error"].as_u64()), (Some(1), Some(0)), "{status}");
+    assert_eq!(server.get("/fine", &[]).body.len(), 9);
+}
+
+/// Who gets no place is told so, and so is whoever runs the server.
+#[test]
+fn connections_that_get_no_place_are_counted_and_said() {
+    let origin = Origin::counting(&[]);
+    let server = server("connections_max = 2", "", &origin);
+    let mut held: Vec<_> = (0..2).map(|_| server.connect()).collect();
+    held.iter_mut().for_each(|client| drop(client.get("/", &[])));
+    for _ in 0..3 {
+        let answer = server.connect().get("/", &[]);
+        assert_eq!((answer.status, answer.reason().as_str()), (503, "too-many-connections"));
+    }
+    let status = server.json(&["status"]);
+    assert_eq!(status["rejects"]["too-many-connections"].as_u64(), Some(3), "{status}");
+    let until = Instant::now() + Duration::from_secs(30);
+    while !server.said().contains("3 connections turned away: there are more connections than allowed") {
+        assert!(Instant::now() < until, "{}", server.said());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    // Fewer files than connections are promised: that is said at the start.
+    let few = Command::new("bash")
+        .args(["-c", "ulimit -n 600 && timeout 2 \"$0\" serve --origin http://127.0.0.1:1 --listen 127.0.0.1:0 --admin off"])
+        .arg(samovar_tests::server::program("samovar"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&few.stderr).into_owned();
+    assert!(said.contains("only 600 files may be open at once"), "{said}");
 }
 
 #[test]

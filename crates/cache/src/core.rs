@@ -401,6 +401,17 @@ impl Cache {
         Ok(entry)
     }
 
+    /// Takes a fill out that nobody waits for. Whoever joins does so under the shard's lock.
+    pub(crate) fn give_up(&self, fill: &Arc<Fill>) -> bool {
+        let (_, shard) = self.shard_of(fill.key.as_bytes());
+        let mut shard = lock(shard);
+        let deserted = fill.waiting() == 0;
+        if deserted {
+            shard.remove_fill(fill);
+        }
+        deserted
+    }
+
     pub(crate) fn forget_fill(&self, fill: &Arc<Fill>) {
         let (_, shard) = self.shard_of(fill.key.as_bytes());
         lock(shard).remove_fill(fill);

@@ -251,6 +251,12 @@ impl Ticket {
         state.waiting == 0
     }
 
+    /// Nobody waits for it, and from here on nobody joins it: it may be given up. `false` if somebody came at the last
+    /// moment.
+    pub fn give_up(&self) -> bool {
+        self.cache.give_up(&self.fill)
+    }
+
     /// Why the answer must not be stored whatever its head says, if so: too few asked for it. A purge is no reason to
     /// keep it from those who had joined by then: it is theirs, and stored is nothing.
     pub fn refuses(&self) -> Option<Store> {

@@ -202,7 +202,7 @@ fn a_body_may_take_half_of_the_budget() {
     };
     assert_eq!((limit_to(1_000), limit_to(1_001)), (Ok(()), Err(Store::TooLarge)));
     cache.resize(Settings { size_bytes: 1_500, body_max_bytes: 1 << 20 });
-    assert_eq!((limit_to(750), limit_to(751)), (Ok(()), Err(Store::BudgetTooSmall)));
+    assert_eq!((limit_to(750), limit_to(751)), (Ok(()), Err(Store::EntryTooLarge)));
     assert_eq!(cache.stats().limit_bytes, 1_500);
 }
 

@@ -256,6 +256,8 @@ pub(crate) struct Conn {
     pub(crate) shed: Cell<bool>,
     /// The connection ends with the answer to the current request, unless more has come behind it.
     pub(crate) last: Cell<bool>,
+    /// The answer in flight ends with the connection, and nothing else says that it is whole.
+    pub(crate) until_close: Cell<bool>,
     pub(crate) arrival_ns: Cell<u64>,
     pub(crate) refusal: Cell<Option<Hot>>,
     pub(crate) rejected: Cell<Option<Reject>>,
@@ -293,6 +295,7 @@ impl Conn {
             engine: Cell::new(false),
             shed: Cell::new(false),
             last: Cell::new(false),
+            until_close: Cell::new(false),
             arrival_ns: Cell::new(now_ms * 1_000_000),
             refusal: Cell::new(None),
             rejected: Cell::new(None),

@@ -235,6 +235,16 @@ impl<S: Wire> Layer<S> {
         self.poll_close(cx)
     }
 
+    /// The answer in flight has no whole body: nothing more is said, and nothing that vouches for what was (TLS says
+    /// `close_notify` at a good end). Where only the connection's end would say that the answer is whole, the client gets a
+    /// reset (RFC 9112 §8).
+    pub(crate) fn break_off(&mut self) {
+        self.broken = true;
+        if self.conn.0.until_close.get() {
+            self.io.reset();
+        }
+    }
+
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.out.is_empty() {
             return Poll::Ready(Ok(()));

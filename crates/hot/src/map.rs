@@ -24,6 +24,10 @@ const VARIANTS_MAX: usize = 16;
 const FIELDS_MAX: usize = 64;
 /// How many slots an eviction looks at for the one asked for least recently.
 const EVICT_SAMPLE: usize = 16;
+/// How many places it passes over for that, empty ones counted, once it has found one.
+const EVICT_STEPS: usize = 256;
+/// How many leave with one insertion, at most.
+const EVICTIONS_AT_ONCE: usize = 64;
 
 /// Says of a Cookie value whether every cookie in it is irrelevant.
 pub type CookieMatcher = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
@@ -267,8 +271,9 @@ impl HotMap {
         self.entries += 1;
         self.bytes += variant.bytes;
         slot.variants.push(variant);
-        while self.entries > self.bounds.entries_max || self.bytes > self.bounds.bytes_max {
-            if !self.evict_one(at) {
+        // After bounds were lowered the rest is up to the sweep.
+        for _ in 0..EVICTIONS_AT_ONCE {
+            if self.is_within_bounds() || !self.evict_one(at) {
                 break;
             }
         }
@@ -307,6 +312,7 @@ impl HotMap {
         let len = self.slots.len();
         let mut worst: Option<(u64, usize)> = None;
         let mut looked = 0;
+        let mut steps = 0;
         for step in 0..len {
             let at = (self.cursor + step) % len;
             let Some(slot) = self.slot(at) else { continue };
@@ -318,11 +324,13 @@ impl HotMap {
                 worst = Some((used, at));
             }
             looked += 1;
-            if looked == EVICT_SAMPLE {
+            steps = step + 1;
+            // Where places are empty it is content with fewer.
+            if looked == EVICT_SAMPLE || steps >= EVICT_STEPS {
                 break;
             }
         }
-        self.cursor = (self.cursor + EVICT_SAMPLE) % len.max(1);
+        self.cursor = (self.cursor + steps) % len.max(1);
         let Some((_, at)) = worst else { return false };
         if let Some(slot) = self.slots.get_mut(at).and_then(Option::as_mut)
             && let Some(oldest) = slot.least_recent()
@@ -358,11 +366,31 @@ impl HotMap {
             self.drop_if_empty(at);
         }
         // Bounds that were lowered hold though nothing comes.
-        for _ in 0..slots_max {
-            let within = self.entries <= self.bounds.entries_max && self.bytes <= self.bounds.bytes_max;
-            if within || !self.evict_one(usize::MAX) {
+        for _ in 0..4 * slots_max {
+            if self.is_within_bounds() || !self.evict_one(usize::MAX) {
                 break;
             }
+        }
+        if self.slots.len() > 4 * (self.slots.len() - self.free.len()) + 1_024 {
+            self.move_together();
+        }
+    }
+
+    fn is_within_bounds(&self) -> bool {
+        self.entries <= self.bounds.entries_max && self.bytes <= self.bounds.bytes_max
+    }
+
+    /// Gives up places that are empty: looking for what may leave passes over them one by one.
+    fn move_together(&mut self) {
+        self.slots.retain(Option::is_some);
+        self.slots.shrink_to_fit();
+        self.free = Vec::new();
+        self.cursor = 0;
+        self.index = HashTable::with_capacity(self.slots.len());
+        let slots = &self.slots;
+        let hash_of = |at: usize| slots.get(at).and_then(Option::as_ref).map_or(0, |slot| slot.hash);
+        for at in 0..slots.len() {
+            self.index.insert_unique(hash_of(at), at, |&at| hash_of(at));
         }
     }
 

@@ -6,8 +6,8 @@ use crate::hub::{AnswerGuard, ConnHandle, Hub};
 use crate::layer::{Layer, Next};
 use crate::wire::Wire;
 use bytes::{Buf, Bytes};
-use http::header::{CONNECTION, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use http::{Request, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::Builder;
@@ -62,10 +62,11 @@ where
         if poll_fn(|cx| layer.poll_until_cold(cx)).await == Next::Closed {
             return End::Closed;
         }
-        let service = service_fn(|request| {
+        let service = service_fn(|request: Request<Incoming>| {
             let conn = handle.clone();
+            let chunks_known = request.version() == Version::HTTP_11;
             let answer = service(request, handle.clone());
-            async move { answer.await.map(|response| guard(response, conn)) }
+            async move { answer.await.map(|response| guard(response, conn, chunks_known)) }
         });
         handle.0.has_engine(true);
         // Boxed, so that connections which only meet hot requests do not carry its size in their tasks.
@@ -78,6 +79,9 @@ where
         let (io, ahead) = layer.into_parts();
         return End::Upgraded(Pipe { io, ahead });
     }
+    if served.as_ref().is_err_and(hyper::Error::is_user) {
+        layer.break_off();
+    }
     poll_fn(|cx| layer.poll_finish(cx)).await;
     match served {
         Ok(()) => End::Closed,
@@ -87,8 +91,9 @@ where
 }
 
 /// Lets the layer see the end of the answer.
-fn guard<B>(mut response: Response<B>, conn: ConnHandle) -> Response<Guarded<B>> {
+fn guard<B>(mut response: Response<B>, conn: ConnHandle, chunks_known: bool) -> Response<Guarded<B>> {
     conn.0.answering.set(true);
+    conn.0.until_close.set(!chunks_known && !response.headers().contains_key(CONTENT_LENGTH));
     if conn.ends() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

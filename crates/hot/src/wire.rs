@@ -16,6 +16,9 @@ pub trait Wire: AsyncRead + AsyncWrite + Unpin {
         None
     }
 
+    /// What was sent is not to be taken for whole: the peer is to see the connection break, not end.
+    fn reset(&mut self) {}
+
     /// Memory it takes beside what every connection takes, bytes.
     fn own_bytes(&self) -> usize {
         0
@@ -23,6 +26,11 @@ pub trait Wire: AsyncRead + AsyncWrite + Unpin {
 }
 
 impl Wire for TcpStream {
+    fn reset(&mut self) {
+        // Closed like this, what waits to be sent is dropped and the peer gets a reset (socket(7), `SO_LINGER`).
+        let _ = rustix::net::sockopt::set_socket_linger(self, Some(std::time::Duration::ZERO));
+    }
+
     fn unsent_bytes(&self) -> Option<u64> {
         queued_bytes(self)
     }

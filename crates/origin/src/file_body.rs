@@ -16,8 +16,7 @@ use std::io::IoSliceMut;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot::Receiver;
 
 /// How much is read from the disk at a time, bytes.
 const PIECE_BYTES: u64 = 256 * 1024;
@@ -44,7 +43,7 @@ struct FileBody {
     offset: u64,
     left: u64,
     before: rustix::io::Result<Version>,
-    reading: Option<JoinHandle<Result<Bytes, Failure>>>,
+    reading: Option<Receiver<Result<Bytes, Failure>>>,
 }
 
 impl FileBody {
@@ -71,21 +70,21 @@ impl FileBody {
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
-    fn start(&self) -> Result<JoinHandle<Result<Bytes, Failure>>, Failure> {
-        let runtime = Handle::try_current().map_err(|error| failure(error.to_string()))?;
+    fn start(&self) -> Result<Receiver<Result<Bytes, Failure>>, Failure> {
         let (file, before, offset) = (self.file.clone(), self.before, self.offset);
         let len = self.left.min(PIECE_BYTES);
         let last = len == self.left;
         // Room that is the core's: what a thread's own part of the allocator was given stays with the thread, which may
         // have nothing more to do for long, and there may be many.
         let room = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
-        Ok(runtime.spawn_blocking(move || {
+        let reading = crate::disk::read(move || {
             let bytes = read_piece(&file, offset, len, room)?;
             if last {
                 unchanged(&file, before)?;
             }
             Ok(bytes)
-        }))
+        });
+        reading.map_err(|error| failure(format!("no thread to wait for the disk: {error}")))
     }
 }
 
@@ -112,7 +111,7 @@ impl Body for FileBody {
             self.reading = Some(reading);
             return Poll::Pending;
         };
-        match done.unwrap_or_else(|error| Err(failure(error.to_string()))) {
+        match done.unwrap_or_else(|_| Err(failure("reading the file failed".to_owned()))) {
             Ok(bytes) => self.hand_out(bytes),
             Err(failure) => self.fail(failure),
         }

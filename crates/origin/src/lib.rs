@@ -4,6 +4,7 @@
 //! attempt got. Not here: caching, rules, choosing an upstream, retrying beyond a dead reused connection.
 
 mod connect;
+mod disk;
 mod fastcgi;
 mod fields;
 mod file_body;

@@ -27,7 +27,7 @@ reasons! {
         OddAge = "odd-age", "the answer's Age cannot be read exactly, so it is taken to be stale", "mend the field at the origin, or set `odd_age = \"first\"`";
         OddFreshness = "odd-freshness", "what says how long the answer is fresh (Cache-Control, a targeted field, Expires) cannot be read, so it is taken to be stale", "mend the field at the origin, or set a lifetime of your own (`for`)";
         TooLarge = "too-large", "the body exceeds the largest that is stored", "raise `max_bytes`";
-        EntryTooLarge = "entry-too-large", "the body exceeds the largest that one answer in memory may be", "raise `[memory] entry_max`, which follows `[memory] size` where it is not set";
+        EntryTooLarge = "entry-too-large", "the body exceeds the largest that one answer in memory may be: `entry_max`, and no more than half of `size`", "raise `[memory] entry_max`, or `size`, which it follows where it is not set";
         TooSmall = "too-small", "the body is smaller than the smallest that is stored", "lower `min_bytes`";
         BudgetTooSmall = "budget-too-small", "the memory budget has no room for it: connections, records and what is being read hold the rest", "raise `[memory] size`";
         Partial = "partial", "a part of a representation is not stored", "";

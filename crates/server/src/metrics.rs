@@ -69,6 +69,8 @@ pub struct CoreCounters {
     pub miss: Counter,
     /// Requests that passed the cache by.
     pub pass: Counter,
+    /// Requests whose clients left before an answer began.
+    pub gone: Counter,
     /// Answers of our own that are not errors.
     pub own: Counter,
     /// Errors of our own.
@@ -114,10 +116,17 @@ impl ByReject {
 }
 
 impl CoreCounters {
-    /// Counts a request refused, or a connection turned away.
-    pub fn reject(&self, why: Reject) {
+    /// Counts a request refused, or a connection turned away; `answer` is what it was told.
+    pub fn reject(&self, why: Reject, answer: Option<u16>) {
         self.rejected.add(1);
         self.by_reject.add(why);
+        answer.into_iter().for_each(|status| self.class(status));
+    }
+
+    fn class(&self, status: u16) {
+        if let Some(class) = usize::from(status / 100).checked_sub(1).and_then(|i| self.classes.get(i)) {
+            class.add(1);
+        }
     }
 
     /// Counts one answer of the engine.
@@ -132,9 +141,7 @@ impl CoreCounters {
             "own" => self.own.add(1),
             _ => self.error.add(1),
         }
-        if let Some(class) = usize::from(status / 100).checked_sub(1).and_then(|i| self.classes.get(i)) {
-            class.add(1);
-        }
+        self.class(status);
         self.sent_bytes.add(body_bytes);
         let bucket =
             LATENCY_BOUNDS_US.iter().position(|b| first_byte_us <= *b).unwrap_or(LATENCY_BOUNDS_US.len());

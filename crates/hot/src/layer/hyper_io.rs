@@ -49,6 +49,7 @@ impl<S: Wire> Layer<S> {
     fn check_send_timeout(&mut self) -> io::Result<()> {
         if !self.broken && self.has_stopped_taking() {
             self.broken = true;
+            self.conn.0.rejected.set(Some(Reject::SendTimeout));
             self.conn.0.hub.side.on_dropped(&self.conn, Reject::SendTimeout);
         }
         if self.broken { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }

@@ -205,6 +205,25 @@ fn bounds_in_entries_and_bytes() {
     map.set_bounds(MapBounds { entries_max: 0, ..MapBounds::default() });
     map.sweep(100, 7, 100);
     assert_eq!((map.entries(), map.bytes()), (0, 0));
+    // And where there were many, the few that stay lie together again: what follows does not pass over empty places.
+    let mut map = HotMap::new(MapBounds::default());
+    for i in 0..5_000 {
+        map.insert(grant(&format!("/{i}"), "k"), i % 900).unwrap();
+    }
+    map.set_bounds(MapBounds { entries_max: 100, ..MapBounds::default() });
+    map.insert(grant("/new", "k"), 900).unwrap();
+    assert!((4_000..5_000).contains(&map.entries()), "not all at once: {}", map.entries());
+    for _ in 0..30 {
+        map.sweep(900, 7, 256);
+    }
+    assert_eq!((map.entries(), map.slots.len() < 2_000), (100, true), "{}", map.slots.len());
+    let mut alive: Vec<String> =
+        map.list().map(|listed| String::from_utf8_lossy(listed.target).into_owned()).collect();
+    for target in &alive {
+        assert_eq!(ask(&map, &format!("GET {target}"), ""), Ok("k".into()));
+    }
+    alive.dedup();
+    assert_eq!(alive.len(), 100);
     let mut map = HotMap::new(MapBounds { bytes_max: 10, ..MapBounds::default() });
     assert_eq!(map.insert(grant("/", "k"), 0), Err(Hot::TooLarge));
     assert_eq!((map.entries(), map.bytes()), (0, 0));

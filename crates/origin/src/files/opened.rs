@@ -7,10 +7,10 @@ use crate::{Answer, AnswerBody, Timing};
 use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_TYPE, ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use rustix::buffer::spare_capacity;
 use rustix::fs::Stat;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -134,7 +134,7 @@ enum Read {
     Whole(Bytes, Version),
     /// It changed each time it was read.
     Restless(Bytes),
-    /// Too long, or reading failed: the body's stream reads it and says what is wrong.
+    /// Too long, not in the system's memory, or reading failed: the body's stream reads it and says what is wrong.
     Extent(Version),
 }
 
@@ -157,15 +157,23 @@ fn read_whole(open: &Opened) -> Read {
 }
 
 fn read_prefix(file: &File, len: u64) -> io::Result<Bytes> {
-    let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
-    while bytes.len() < bytes.capacity() {
-        let offset = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        match rustix::io::pread(file, spare_capacity(&mut bytes), offset) {
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        let offset = u64::try_from(read).unwrap_or(u64::MAX);
+        // The core does not wait for a disk; file systems that cannot say whether it would have to are mostly in memory.
+        let got = match preadv2(file, &mut [IoSliceMut::new(rest)], offset, ReadWriteFlags::NOWAIT) {
+            Err(Errno::OPNOTSUPP) => rustix::io::pread(file, rest, offset),
+            got => got,
+        };
+        match got {
             Ok(0) => break,
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(more) => read += more,
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
+    bytes.truncate(read);
     Ok(Bytes::from(bytes))
 }
 

@@ -14,7 +14,7 @@ fn sum(app: &Shared, pick: impl Fn(&CoreCounters) -> &Counter) -> u64 {
 type Pick = fn(&CoreCounters) -> &Counter;
 
 /// Requests by what the cache did.
-const BY_CACHE: [(&str, Pick); 10] = [
+const BY_CACHE: [(&str, Pick); 11] = [
     ("hot", |c| &c.hot),
     ("hit", |c| &c.hit),
     ("stale", |c| &c.stale),
@@ -22,6 +22,7 @@ const BY_CACHE: [(&str, Pick); 10] = [
     ("joined", |c| &c.joined),
     ("miss", |c| &c.miss),
     ("pass", |c| &c.pass),
+    ("gone", |c| &c.gone),
     ("own", |c| &c.own),
     ("error", |c| &c.error),
     ("rejected", |c| &c.rejected),
@@ -63,7 +64,12 @@ pub fn text(app: &Shared) -> String {
     head("samovar_responses", "counter", "Answers by class of status.", &rows);
     let bytes = sum(app, |c| &c.sent_bytes) + sum(app, |c| &c.hot_bytes);
     head("samovar_body_bytes", "counter", "Body bytes sent.", &one(bytes));
-    head("samovar_responses_cut", "counter", "Answers that broke off.", &one(sum(app, |c| &c.cut)));
+    head(
+        "samovar_responses_cut",
+        "counter",
+        "Answers that broke off: at the origin, or because the client took no more.",
+        &one(sum(app, |c| &c.cut)),
+    );
     let rows: Vec<_> = rejects(app).map(|(code, n)| (format!("{{reason=\"{code}\"}}"), n as f64)).collect();
     head(
         "samovar_rejects",
@@ -80,7 +86,7 @@ pub fn text(app: &Shared) -> String {
     head(
         "samovar_cache_used_bytes",
         "gauge",
-        "Bytes of the memory budget that answers take.",
+        "Bytes of the memory budget that answers and their hot copies take.",
         &one(stats.used_bytes),
     );
     head("samovar_cache_limit_bytes", "gauge", "The memory budget.", &one(stats.limit_bytes));

@@ -251,7 +251,9 @@ pub fn limits(server: &Server) -> Outcome {
     }
     let row = |limit: &Value| {
         let used = limit.get("used").and_then(Value::as_u64);
-        let sized = ["memory.", "log.traces_max"].iter().any(|name| word(limit, "name").starts_with(name));
+        let sized = ["memory.", "log.traces_max", "hot.heads_max"]
+            .iter()
+            .any(|name| word(limit, "name").starts_with(name));
         let used = used.map_or_else(|| "-".to_owned(), |n| if sized { bytes(n) } else { n.to_string() });
         vec![word(limit, "name"), word(limit, "value"), used, safe(&word(limit, "from"))]
     };

@@ -34,6 +34,16 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
         crate::say!("{}", loaded.warnings());
     }
     overrides.apply(&mut loaded.settings);
+    loaded.settings.can_speak_tls()?;
+    if let Some(machine) = config::machine_bytes()
+        && loaded.settings.memory.size_bytes > machine
+    {
+        crate::say!(
+            "samovar: a memory budget of {} is more than this machine's {}",
+            front::about(loaded.settings.memory.size_bytes),
+            front::about(machine)
+        );
+    }
     let cores = loaded.settings.server.workers.unwrap_or_else(cores).max(1);
     let files_max = front::raise_file_limit();
     let mut listeners = listeners(&loaded, cores)?;
@@ -116,7 +126,7 @@ fn overrides(args: &ServeArgs) -> Result<Overrides, String> {
     };
     let memory_bytes = match &args.memory {
         None => None,
-        Some(text) => match config::size_bytes(text).map_err(|e| format!("--memory {text}: {e}"))? {
+        Some(text) => match config::memory_bytes(text).map_err(|e| format!("--memory {text}: {e}"))? {
             bytes if bytes < config::MEMORY_LEAST_BYTES => {
                 return Err(format!("--memory {text}: at least 1 MiB, as `memory.size` in a file"));
             }

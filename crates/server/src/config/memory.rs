@@ -4,6 +4,7 @@
 //! the kernel ends the process.
 
 use super::settings::Budget;
+use super::units;
 use std::path::PathBuf;
 
 /// What there is.
@@ -33,6 +34,22 @@ pub fn budget(percent: u8, memory: Memory) -> (u64, Budget) {
     };
     let share = u128::from(of_bytes) * u128::from(percent) / 100;
     (u64::try_from(share).unwrap_or(u64::MAX).max(LEAST_BYTES), from(percent, of_bytes))
+}
+
+/// A size, or a share of what there is: what `--memory` is given.
+///
+/// # Errors
+/// What it is not.
+pub fn memory_bytes(text: &str) -> Result<u64, String> {
+    match units::percent(text) {
+        Ok(percent) => Ok(budget(percent, look()).0),
+        Err(_) => units::size_bytes(text),
+    }
+}
+
+/// The machine's memory, bytes, if it can be found out.
+pub fn machine_bytes() -> Option<u64> {
+    look().machine_bytes
 }
 
 /// Reads what there is.

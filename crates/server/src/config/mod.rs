@@ -31,7 +31,7 @@ pub use edit::{
 };
 pub(crate) use keys::MEMORY_LEAST_BYTES;
 pub use lower::RuleSpan;
-pub use memory::{Memory, budget};
+pub use memory::{Memory, budget, machine_bytes, memory_bytes};
 pub use net::{Listen, Network, TrustedProxies, parse_address, parse_listen, parse_network};
 pub use plain::{from_folder, from_origin};
 pub use read::FILE_MAX_BYTES;

@@ -217,6 +217,21 @@ pub struct Watched {
 }
 
 impl Settings {
+    /// Whether there is a certificate to show where TLS is listened for, whoever said so: file and command line may each
+    /// be right alone.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn can_speak_tls(&self) -> Result<(), String> {
+        match self.server.listen.iter().find(|listen| matches!(listen, Listen::Tls(_))) {
+            Some(listen) if self.certificates.is_empty() => Err(format!(
+                "listen on {listen}: no site has a certificate to show there\nhint: add `certificate = \"…\"` and \
+                 `certificate_key = \"…\"` to a site in a configuration file, or listen on `http://`"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Memory for the records of requests: they are within the budget, and must leave most of it to answers.
     pub fn traces_bytes(&self) -> usize {
         let share = usize::try_from(self.memory.size_bytes / 8).unwrap_or(usize::MAX);

@@ -59,6 +59,9 @@ pub fn size_bytes(text: &str) -> Result<u64, String> {
         return Ok(number);
     }
     let lower = unit.to_ascii_lowercase();
+    if unit == "%" {
+        return Err("is no share from 1% to 100%".to_owned());
+    }
     let Some(&(_, bytes)) = SIZES.iter().find(|(u, _)| *u == lower) else {
         return Err(format!("has the unknown unit `{unit}`"));
     };

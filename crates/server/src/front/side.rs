@@ -64,9 +64,14 @@ impl CoreSide for Side {
         out.extend_from_slice(
             format!("date: {}\r\n\r\n", httpdate::fmt_http_date(std::time::SystemTime::now())).as_bytes(),
         );
-        out.extend_from_slice(&body);
-        self.core.counters.reject(reject);
-        self.keep(conn, reject, head, id, body.len() as u64);
+        if !head.starts_with(b"HEAD ") {
+            out.extend_from_slice(&body);
+        }
+        self.core.counters.reject(reject, Some(status.as_u16()));
+        // Whose body was refused has a record of its own, in which this is told.
+        if !head.is_empty() {
+            self.keep(conn, reject, head, id, body.len() as u64);
+        }
         Bytes::from(out)
     }
 
@@ -103,7 +108,7 @@ impl Side {
             status: status(reject).as_u16(),
             body_bytes,
             tier: Tier::Own,
-            cache: "error",
+            cache: "rejected",
             reason: reject.code(),
             first_byte_us: 0,
             total_us: 0,

@@ -175,6 +175,10 @@ impl AsyncRead for Tls {
 }
 
 impl Wire for Tls {
+    fn reset(&mut self) {
+        self.stream.get_mut().0.reset();
+    }
+
     fn unsent_bytes(&self) -> Option<u64> {
         self.stream.get_ref().0.unsent_bytes()
     }

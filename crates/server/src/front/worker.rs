@@ -81,10 +81,6 @@ struct Mine {
 /// How often it is said that connections were turned away, in rounds of upkeep: 10 s.
 const TELL_TICKS: u64 = 100;
 
-/// Threads of a core that wait for the disk in its place, at most: what a disk does at once, and some. Each takes about a
-/// megabyte with what the allocator keeps for it (measured: 64 clients, files that had left the system's memory).
-const WAITING_THREADS: usize = 8;
-
 fn run(
     index: usize,
     shared: Arc<Shared>,
@@ -92,10 +88,7 @@ fn run(
     jobs: UnboundedReceiver<Job>,
     stopping: watch::Receiver<bool>,
 ) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(WAITING_THREADS)
-        .build_local(Default::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
     match runtime {
         Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping)),
         Err(error) => crate::say!("samovar: core {index} cannot start: {error}"),
@@ -346,8 +339,11 @@ fn take_place<S: AsyncWrite + Unpin + 'static>(
     match door.core.shared.places.take(address, limits.connections_max, each_max) {
         Ok(place) => Some((stream, place)),
         Err(why) => {
-            door.core.counters.reject(why);
-            spawn_local(turn_away(stream, why));
+            // Who speaks TLS cannot be told.
+            door.core.counters.reject(why, (!door.tls).then_some(503));
+            if !door.tls {
+                spawn_local(turn_away(stream, why));
+            }
             None
         }
     }
@@ -385,10 +381,12 @@ fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<S
                     converse(&door, door.hub.accept(stream, accepted), &conn).await;
                 }
                 Ok(Err(tls::Failed::PlainHttp(stream))) => {
-                    door.core.counters.reject(Reject::PlainHttp);
+                    door.core.counters.reject(Reject::PlainHttp, Some(400));
                     tell(stream, "400 Bad Request", Reject::PlainHttp).await;
                 }
-                Ok(Err(tls::Failed::Handshake)) | Err(_) => door.core.counters.reject(Reject::TlsHandshake),
+                Ok(Err(tls::Failed::Handshake)) | Err(_) => {
+                    door.core.counters.reject(Reject::TlsHandshake, None)
+                }
             }
         }
         drop(place);

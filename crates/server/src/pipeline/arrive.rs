@@ -95,6 +95,7 @@ fn exchange(
         client,
         facts: Vec::with_capacity(8),
         late: Rc::new(RefCell::new(Vec::new())),
+        open: true,
     }
 }
 

@@ -111,6 +111,10 @@ pub struct Body {
     finish: Option<Finish>,
     /// It has broken off, and the engine is told of it the next time it asks.
     cut: Option<Cut>,
+    /// The engine was told of its end, whichever it was.
+    over: bool,
+    /// How long it is, if that is known: the engine does not ask for more, nor for the end.
+    len_bytes: Option<u64>,
 }
 
 impl Body {
@@ -123,13 +127,19 @@ impl Body {
             }
             source => source,
         };
-        Body { source, finish: Some(finish), cut: None }
+        let len_bytes = source.len_bytes();
+        Body { source, finish: Some(finish), cut: None, over: false, len_bytes }
     }
 
     fn sent(&mut self, bytes: usize) {
         if let Some(finish) = &mut self.finish {
             finish.sent(bytes as u64);
         }
+    }
+
+    fn end<T>(&mut self) -> Poll<Option<T>> {
+        self.over = true;
+        Poll::Ready(None)
     }
 
     /// It breaks off. The engine gives up what it has not written yet when it hears of that, the head among it; so it is
@@ -139,8 +149,22 @@ impl Body {
             finish.cut(why, detail.to_owned());
         }
         self.cut = Some(Cut(format!("{why}: {detail}")));
+        self.over = true;
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        let over = self.over || self.is_end_stream();
+        let len = self.len_bytes;
+        if let Some(finish) = &mut self.finish
+            && !over
+            && len.is_none_or(|bytes| finish.sent_bytes() < bytes)
+        {
+            finish.not_taken();
+        }
     }
 }
 
@@ -155,20 +179,20 @@ impl HttpBody for Body {
             return Poll::Ready(Some(Err(cut)));
         }
         let piece = match &mut this.source {
-            Source::Empty | Source::File { .. } => return Poll::Ready(None),
+            Source::Empty | Source::File { .. } => return this.end(),
             Source::Parts(parts, left) => match parts.pop_front() {
                 Some(part) => {
                     *left -= part.len() as u64;
                     part
                 }
-                None => return Poll::Ready(None),
+                None => return this.end(),
             },
             Source::Growing(reader) => match std::task::ready!(reader.poll_next(cx)) {
                 Some(Ok(piece)) => piece,
                 Some(Err(failure)) => {
                     return this.break_off(failure.reason, &failure.detail, cx);
                 }
-                None => return Poll::Ready(None),
+                None => return this.end(),
             },
             Source::GrowingRange(reader, skip, left) => {
                 match std::task::ready!(next_of_range(reader, skip, left, cx)) {
@@ -176,7 +200,7 @@ impl HttpBody for Body {
                     Some(Err(failure)) => {
                         return this.break_off(failure.reason, &failure.detail, cx);
                     }
-                    None => return Poll::Ready(None),
+                    None => return this.end(),
                 }
             }
             Source::Stream(frames, _) => match std::task::ready!(frames.as_mut().poll_frame(cx)) {
@@ -190,7 +214,7 @@ impl HttpBody for Body {
                 Some(Err(failure)) => {
                     return this.break_off(failure.reason, &failure.detail, cx);
                 }
-                None => return Poll::Ready(None),
+                None => return this.end(),
             },
         };
         this.sent(piece.len());

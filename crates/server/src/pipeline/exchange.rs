@@ -1,6 +1,7 @@
 //! What a request carries through its life: who asked what, when, under which configuration, and every decision
 //! so far. Steps own it and hand it on.
 
+use super::finish;
 use crate::state::{Core, Snapshot};
 use http::{HeaderMap, Method, Uri, Version};
 use samovar_hot::ConnHandle;
@@ -77,6 +78,17 @@ pub struct Exchange {
     pub facts: Vec<Fact>,
     /// Decisions that fall after the head was sent: a fill that could not be stored after all.
     pub late: Rc<RefCell<Vec<Fact>>>,
+    /// No answer has begun yet.
+    pub open: bool,
+}
+
+impl Drop for Exchange {
+    /// Whoever leaves before there is an answer has asked all the same.
+    fn drop(&mut self) {
+        if self.open {
+            finish::client_gone(self);
+        }
+    }
 }
 
 impl Exchange {

@@ -32,18 +32,40 @@ pub struct Finish {
     first_byte_us: u64,
     sent_bytes: u64,
     cut: bool,
+    /// Its body was refused before there was an answer.
+    refused: bool,
 }
 
 impl Finish {
     /// The head is ready.
-    pub fn new(x: Box<Exchange>, route: Option<Route>, came: Came) -> Finish {
+    pub fn new(mut x: Box<Exchange>, route: Option<Route>, came: Came) -> Finish {
+        x.open = false;
+        let refused = x.handle.as_ref().is_some_and(|client| client.rejected().is_some());
         let first_byte_us = clock::mono_us().saturating_sub(x.at_us);
-        Finish { x: Some(x), route, came, first_byte_us, sent_bytes: 0, cut: false }
+        Finish { x: Some(x), route, came, first_byte_us, sent_bytes: 0, cut: false, refused }
     }
 
     /// Bytes went out.
     pub fn sent(&mut self, bytes: u64) {
         self.sent_bytes += bytes;
+    }
+
+    /// Bytes that went out so far.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// The client did not take all of it: it left, or was left for taking nothing.
+    pub fn not_taken(&mut self) {
+        let rejected = self.x.as_ref().and_then(|x| x.handle.as_ref()).and_then(|client| client.rejected());
+        match (rejected, &mut self.x) {
+            (Some(why), Some(x)) => {
+                x.facts.push(Fact::Reject(why));
+                self.came.reason = why.code();
+                self.cut = true;
+            }
+            _ => self.cut(Upstream::ClientGone, format!("after {} bytes of the answer", self.sent_bytes)),
+        }
     }
 
     /// The body broke off, for whoever read along as for whoever began the fetch.
@@ -58,7 +80,11 @@ impl Finish {
 
 impl Drop for Finish {
     fn drop(&mut self) {
-        let Some(x) = self.x.take() else { return };
+        let Some(mut x) = self.x.take() else { return };
+        if self.refused {
+            refused(&mut x, self.route.take());
+            return;
+        }
         let core = std::rc::Rc::clone(&x.core);
         core.counters.answered(
             self.came.word,
@@ -70,13 +96,52 @@ impl Drop for Finish {
             core.counters.cut.add(1);
         }
         let format = x.snapshot.settings.log.format;
-        let record = record(*x, self.route.take(), &self.came, self.first_byte_us, self.sent_bytes);
+        let record = record(&mut x, self.route.take(), &self.came, self.first_byte_us, self.sent_bytes);
         log(&core, &record, format);
         core.shared.keep(core.index, Arc::new(record));
     }
 }
 
-fn record(x: Exchange, route: Option<Route>, came: &Came, first_byte_us: u64, body_bytes: u64) -> Record {
+/// Whether the request's body was refused below the engine, and answered there: then this is its record, and the engine's
+/// own answer went nowhere. It is counted where it was refused.
+fn refused(x: &mut Exchange, route: Option<Route>) -> bool {
+    let Some(why) = x.handle.as_ref().and_then(|client| client.rejected()) else { return false };
+    let came =
+        Came { status: samovar_hot::status(why), tier: Tier::Own, word: "rejected", reason: why.code() };
+    x.facts.push(Fact::Reject(why));
+    let (core, format) = (std::rc::Rc::clone(&x.core), x.snapshot.settings.log.format);
+    let record = record(x, route, &came, 0, 0);
+    log(&core, &record, format);
+    core.shared.keep(core.index, Arc::new(record));
+    true
+}
+
+/// What nginx calls a request whose client left; there is no answer that could have a status.
+const CLIENT_CLOSED_REQUEST: u16 = 499;
+
+/// The client left, and no answer had begun.
+pub(super) fn client_gone(x: &mut Exchange) {
+    if refused(x, None) {
+        return;
+    }
+    let status = StatusCode::from_u16(CLIENT_CLOSED_REQUEST).unwrap_or(StatusCode::BAD_REQUEST);
+    let reason = Upstream::ClientGone;
+    let came = Came { status, tier: Tier::Own, word: "gone", reason: reason.code() };
+    x.facts.push(Fact::Upstream(reason, "before an answer began".to_owned()));
+    let (core, format) = (std::rc::Rc::clone(&x.core), x.snapshot.settings.log.format);
+    core.counters.gone.add(1);
+    let record = record(x, None, &came, 0, 0);
+    log(&core, &record, format);
+    core.shared.keep(core.index, Arc::new(record));
+}
+
+fn record(
+    x: &mut Exchange,
+    route: Option<Route>,
+    came: &Came,
+    first_byte_us: u64,
+    body_bytes: u64,
+) -> Record {
     let url = match &route {
         Some(route) => {
             let (before, query) = route.query.as_ref().map_or(("", ""), |query| ("?", query.as_str()));
@@ -85,7 +150,7 @@ fn record(x: Exchange, route: Option<Route>, came: &Came, first_byte_us: u64, bo
         None => format!("{}://{}{}", x.client.scheme, x.asked_host(), x.uri),
     };
     let version = x.version_text();
-    let mut facts = x.facts;
+    let mut facts = std::mem::take(&mut x.facts);
     facts.append(&mut x.late.borrow_mut());
     let field = |name| text_of(&x.headers, &name);
     Record {

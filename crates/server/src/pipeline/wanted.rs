@@ -36,8 +36,16 @@ pub(super) async fn attempt(
             patience = None;
             return Poll::Pending;
         }
-        let patience = patience.get_or_insert_with(|| Box::pin(tokio::time::sleep(abandon_after)));
-        patience.as_mut().poll(cx).map(|()| Err(Box::new(Problem::deserted())))
+        let sleep = patience.get_or_insert_with(|| Box::pin(tokio::time::sleep(abandon_after)));
+        if sleep.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        if ticket.give_up() {
+            return Poll::Ready(Err(Box::new(Problem::deserted())));
+        }
+        // Somebody has come; whoever comes or goes from here on wakes this.
+        patience = None;
+        Poll::Pending
     })
     .await
 }

@@ -123,6 +123,7 @@ impl Shared {
         }
         let mut settings = loaded.settings;
         self.overrides.apply(&mut settings);
+        settings.can_speak_tls()?;
         let current = self.snapshot();
         let (old, new) = (&current.settings.server, &settings.server);
         if old.listen != new.listen || old.admin != new.admin || old.workers != new.workers {

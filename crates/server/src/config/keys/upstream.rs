@@ -56,7 +56,8 @@ pub(crate) static UPSTREAM: Table = Table {
         Key::new(
             "abandon_after",
             Kind::Duration(0),
-            "How much longer a fetch for the cache waits for an answer to begin when no client waits for it any more.",
+            "How much longer a fetch for the cache waits for an answer to begin when no client waits for it any more. A client \
+             that closes counts for five seconds more: it may only have ended its sending side.",
             "\"0s\"",
         )
         .or("\"10s\""),
