@@ -105,6 +105,53 @@ fn a_head_that_nobody_waits_for_is_waited_for_so_long_and_no_longer() {
     assert!(server.get("/x", &[]).is_hit());
 }
 
+/// What is fetched to take the place of a stale answer is wanted though nobody waits for it.
+#[test]
+fn a_refresh_is_not_given_up() {
+    let origin = Origin::raw(|asked, stream| {
+        if asked.number > 0 {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=0, stale-while-revalidate=60\r\nContent-Length: 1\r\n\r\n";
+        let _ = stream.write_all(format!("{head}{}", asked.number.min(9)).as_bytes());
+        After::Keep
+    });
+    let text = format!(
+        "config = 1\n[[upstream]]\nname = \"slow\"\nabandon_after = \"0s\"\nmembers = [{{ url = \"{}\" }}]\n\
+         [[site]]\nname = \"one\"\ndefault = true\nupstream = \"slow\"\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    let first = server.get("/x", &[]).text();
+    soon("the refresh", || (server.get("/x", &[]).text() != first).then_some(()));
+}
+
+/// The answer is too large to be kept: what was kept before is not the answer any more, whatever becomes of the origin.
+#[test]
+fn what_is_too_large_ends_what_it_replaces() {
+    let (dead, large) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (dies, grows) = (Arc::clone(&dead), Arc::clone(&large));
+    let origin = Origin::raw(move |_, stream| {
+        if dies.load(Ordering::SeqCst) {
+            return After::Close;
+        }
+        let body = if grows.load(Ordering::SeqCst) { "x".repeat(300_000) } else { "small".to_string() };
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=0\r\nETag: \"e\"\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let _ = stream.write_all(format!("{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).as_bytes());
+        After::Keep
+    });
+    let server = Server::before(&origin.url, &["--memory", "1 MiB"]);
+    assert_eq!(server.get("/x", &[]).text(), "small");
+    large.store(true, Ordering::SeqCst);
+    assert_eq!(server.get("/x", &[]).body.len(), 300_000);
+    soon("the end of the fetch", || {
+        let told = server.json(&["trace", "--reason", "entry-too-large"]);
+        (!told.as_array().unwrap().is_empty()).then_some(())
+    });
+    dead.store(true, Ordering::SeqCst);
+    assert_eq!(server.get("/x", &[]).status, 502);
+}
+
 /// Requests under way at the only upstream.
 fn busy(server: &Server) -> u64 {
     let all = server.json(&["limits"]);

@@ -12,9 +12,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// Files that are open beside clients' connections: listeners, logs, connections to upstreams, answers out of files.
-const FILES_BESIDE: u64 = 512;
-
 /// Serves until a signal says stop.
 pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     clock::now();
@@ -45,7 +42,7 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
         );
     }
     let cores = loaded.settings.server.workers.unwrap_or_else(cores).max(1);
-    let files_max = front::raise_file_limit();
+    front::raise_file_limit();
     let mut listeners = listeners(&loaded, cores)?;
     let admin_listener = match &loaded.settings.server.admin {
         Some(address) => Some(admin::bind(address)?),
@@ -65,12 +62,8 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
         None => None,
     };
     crate::say!("{}", front::banner(&shared.snapshot().settings, &addresses, admin_text.as_deref(), cores));
-    let wanted = FILES_BESIDE + shared.snapshot().settings.limits.connections_max as u64;
-    if files_max < wanted {
-        crate::say!(
-            "samovar: only {files_max} files may be open at once, and `limits.connections_max` with what is needed beside \
-             it comes to {wanted}; raise it with `ulimit -n` or LimitNOFILE=, or lower `connections_max`"
-        );
+    if let Some(few) = front::too_few_files(&shared.snapshot().settings) {
+        crate::say!("samovar: {few}");
     }
     if let Some(file) = &args.ready_file {
         ready(file, &addresses, admin_text.as_deref())?;

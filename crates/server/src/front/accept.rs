@@ -1,6 +1,6 @@
 //! Listening sockets: bound once each, accepted from by every core.
 
-use crate::config::Listen;
+use crate::config::{Listen, Settings, TargetSettings};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
@@ -129,11 +129,31 @@ fn remove_stale(path: &Path) -> Result<(), String> {
     std::fs::remove_file(path).map_err(|e| format!("remove the stale socket {}: {e}", path.display()))
 }
 
-/// Raises the soft limit of open files to the hard one; what it is afterwards.
-pub fn raise_file_limit() -> u64 {
+/// Files that are open beside the connections of clients and to upstreams: listeners, logs, answers out of files.
+const FILES_BESIDE: u64 = 256;
+
+/// What to say if fewer files may be open than these settings promise connections.
+pub fn too_few_files(settings: &Settings) -> Option<String> {
+    let limits = settings.targets.iter().map(|target| match target {
+        TargetSettings::Http(upstream) => upstream.limits.max_connections,
+        TargetSettings::FastCgi(app) => app.limits.max_connections,
+        TargetSettings::Files(_) => 0,
+    });
+    let wanted = FILES_BESIDE + (limits.sum::<usize>() + settings.limits.connections_max) as u64;
+    let there = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
+    (there < wanted).then(|| {
+        format!(
+            "only {there} files may be open at once, and `limits.connections_max` with what upstreams and files need comes to \
+             {wanted}; raise it with `ulimit -n` or LimitNOFILE=, or lower `connections_max`"
+        )
+    })
+}
+
+/// Raises the soft limit of open files to the hard one.
+pub fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let now = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
-    now.unwrap_or(u64::MAX)
+    // Where it is refused, what is said of the limit tells.
+    let _ = setrlimit(Resource::Nofile, raised);
 }

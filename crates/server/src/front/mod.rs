@@ -11,7 +11,7 @@ mod signals;
 mod tls;
 mod worker;
 
-pub use accept::{Listener, bind, raise_file_limit};
+pub use accept::{Listener, bind, raise_file_limit, too_few_files};
 pub use banner::{about, banner};
 pub use inside::Inside;
 pub use signals::{Signals, Wish};

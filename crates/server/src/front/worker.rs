@@ -385,9 +385,12 @@ fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<S
                     tell(stream, "400 Bad Request", Reject::PlainHttp).await;
                 }
                 Ok(Err(tls::Failed::Handshake)) | Err(_) => {
-                    door.core.counters.reject(Reject::TlsHandshake, None)
+                    door.core.counters.reject(Reject::TlsHandshake, None);
                 }
             }
+        } else {
+            // The last certificate was taken out of the file; the listener is closed at the next start.
+            door.core.counters.reject(Reject::TlsHandshake, None);
         }
         drop(place);
     });

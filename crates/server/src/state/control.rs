@@ -129,6 +129,7 @@ impl Shared {
         if old.listen != new.listen || old.admin != new.admin || old.workers != new.workers {
             warnings.push("`listen`, `admin` and `workers` take effect at the next start".to_string());
         }
+        warnings.extend(crate::front::too_few_files(&settings));
         let snapshot = Snapshot::build(settings, current.epoch + 1, Some(&current), &self.cache)?;
         self.access_log.redirect(destination(&snapshot.settings))?;
         self.cache.resize(cache_settings(&snapshot.settings));
