@@ -1,7 +1,7 @@
 //! TLS: certificates by name, the same answers above it, reload without a drop, and clients that do it wrong.
 
 use samovar_tests::client::Client;
-use samovar_tests::origin::{Origin, own};
+use samovar_tests::origin::{After, Origin, own};
 use samovar_tests::server::{Folder, Server, run, soon};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -199,6 +199,26 @@ fn a_reload_changes_certificates_without_a_drop() {
     assert_eq!(text(&curl(&server, &new, "a.example", &["--insecure"])), "1 https");
     let _ = held.kill();
     let _ = held.wait();
+}
+
+/// Where only the connection's end says that an answer is whole, TLS vouches for it: not for one that broke off.
+#[test]
+fn an_answer_that_breaks_off_is_not_vouched_for() {
+    let origin = Origin::raw(|asked, stream| {
+        let end = if asked.field("x-whole").is_some() { "0\r\n\r\n" } else { "" };
+        let answer = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n{end}");
+        let _ = stream.write_all(answer.as_bytes());
+        After::Close
+    });
+    let folder = Folder::new();
+    let server = two_sites(&folder, &origin);
+    let trusted = folder.path("a.pem");
+    let whole = curl(&server, &trusted, "a.example", &["--http1.0", "-H", "X-Whole: 1"]);
+    assert_eq!((whole.status.code(), text(&whole).as_str()), (Some(0), "hello"), "{whole:?}");
+    for version in ["--http1.0", "--http1.1"] {
+        let cut = curl(&server, &trusted, "a.example", &[version]);
+        assert!(!cut.status.success(), "{version}: {cut:?}");
+    }
 }
 
 #[test]

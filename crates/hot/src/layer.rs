@@ -240,9 +240,7 @@ impl<S: Wire> Layer<S> {
     /// reset (RFC 9112 §8).
     pub(crate) fn break_off(&mut self) {
         self.broken = true;
-        if self.conn.0.until_close.get() {
-            self.io.reset();
-        }
+        self.io.break_off(self.conn.0.until_close.get());
     }
 
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -16,8 +16,9 @@ pub trait Wire: AsyncRead + AsyncWrite + Unpin {
         None
     }
 
-    /// What was sent is not to be taken for whole: the peer is to see the connection break, not end.
-    fn reset(&mut self) {}
+    /// What was sent is not to be taken for whole: nothing is said at the end that vouches for it. With `reset` the peer is
+    /// to see the connection break.
+    fn break_off(&mut self, _reset: bool) {}
 
     /// Memory it takes beside what every connection takes, bytes.
     fn own_bytes(&self) -> usize {
@@ -26,9 +27,11 @@ pub trait Wire: AsyncRead + AsyncWrite + Unpin {
 }
 
 impl Wire for TcpStream {
-    fn reset(&mut self) {
-        // Closed like this, what waits to be sent is dropped and the peer gets a reset (socket(7), `SO_LINGER`).
-        let _ = rustix::net::sockopt::set_socket_linger(self, Some(std::time::Duration::ZERO));
+    fn break_off(&mut self, reset: bool) {
+        if reset {
+            // Closed like this, what waits to be sent is dropped and the peer gets a reset (socket(7), `SO_LINGER`).
+            let _ = rustix::net::sockopt::set_socket_linger(self, Some(std::time::Duration::ZERO));
+        }
     }
 
     fn unsent_bytes(&self) -> Option<u64> {

@@ -40,7 +40,8 @@ pub fn acceptor(certificates: &[Certificate]) -> Result<Option<Arc<ServerConfig>
         .map_err(|error| format!("set up TLS: {error}"))?
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(names));
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // Of HTTP/1.0, too: a client that offers nothing else would be turned away.
+    config.alpn_protocols = vec![b"http/1.1".to_vec(), b"http/1.0".to_vec()];
     config.ticketer = tickets()?;
     Ok(Some(Arc::new(config)))
 }
@@ -152,13 +153,19 @@ pub async fn accept(config: Arc<ServerConfig>, stream: TcpStream) -> Result<Tls,
         Ok(1) => {}
         _ => return Err(Failed::Handshake),
     }
-    TlsAcceptor::from(config).accept(stream).await.map(|stream| Tls { stream }).map_err(|_| Failed::Handshake)
+    TlsAcceptor::from(config)
+        .accept(stream)
+        .await
+        .map(|stream| Tls { stream, says_goodbye: true })
+        .map_err(|_| Failed::Handshake)
 }
 
 /// A TLS stream that says goodbye when it is dropped, and takes the other's silent end for an end: bodies have lengths of
 /// their own, so nothing can be cut short by it unseen.
 pub struct Tls {
     stream: TlsStream<TcpStream>,
+    /// Not where an answer broke off: it would vouch for what was sent.
+    says_goodbye: bool,
 }
 
 impl AsyncRead for Tls {
@@ -175,8 +182,9 @@ impl AsyncRead for Tls {
 }
 
 impl Wire for Tls {
-    fn reset(&mut self) {
-        self.stream.get_mut().0.reset();
+    fn break_off(&mut self, reset: bool) {
+        self.says_goodbye = false;
+        self.stream.get_mut().0.break_off(reset);
     }
 
     fn unsent_bytes(&self) -> Option<u64> {
@@ -218,6 +226,9 @@ impl AsyncWrite for Tls {
 impl Drop for Tls {
     /// `close_notify` (RFC 8446 §6.1), as far as the socket takes it at once.
     fn drop(&mut self) {
+        if !self.says_goodbye {
+            return;
+        }
         let (socket, session) = self.stream.get_mut();
         session.send_close_notify();
         let mut wire = Vec::new();
