@@ -17,7 +17,6 @@ const IDLE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-#[derive(Default)]
 struct Line {
     jobs: VecDeque<Job>,
     threads: usize,

@@ -40,12 +40,6 @@ pub fn read(text: &str, notes: &mut Vec<Note>) -> Ubr {
     ubr
 }
 
-/// What `default` says for every request; the same without a block.
-#[derive(Clone)]
-struct Defaults {
-    request: Request,
-}
-
 struct Reader<'n> {
     notes: &'n mut Vec<Note>,
 }
@@ -81,13 +75,13 @@ impl Reader<'_> {
             "transaction",
         ];
         let mut scenario = Scenario::default();
-        let mut defaults = Defaults { request: plain() };
+        let mut defaults = plain();
         // Wherever it stands it holds for all.
         for item in &block.items {
             if let Item::Block(inner) = item
                 && inner.name == "default"
             {
-                self.request_items(inner, &mut defaults.request, "default");
+                self.request_items(inner, &mut defaults, "default");
             }
         }
         for item in &block.items {
@@ -124,7 +118,7 @@ impl Reader<'_> {
         scenario
     }
 
-    fn transaction(&mut self, block: &Block, defaults: &Defaults, number: usize) -> Transaction {
+    fn transaction(&mut self, block: &Block, defaults: &Request, number: usize) -> Transaction {
         const KNOWN: [&str; 6] = ["id", "weight", "request", "sleep", "branch", "close"];
         let mut transaction =
             Transaction { id: format!("transaction {number}"), weight: 1, steps: Vec::new() };
@@ -171,8 +165,8 @@ impl Reader<'_> {
         transaction
     }
 
-    fn request(&mut self, block: &Block, defaults: &Defaults, at: usize) -> (String, Step) {
-        let mut request = defaults.request.clone();
+    fn request(&mut self, block: &Block, defaults: &Request, at: usize) -> (String, Step) {
+        let mut request = defaults.clone();
         request.span = block.span.clone();
         let id = self.request_items(block, &mut request, "request");
         if request.url.is_empty() {
