@@ -9,16 +9,20 @@
 //!
 //! Not here: any code of the server. An instrument that shares code with what it measures shares its mistakes.
 
+pub mod check;
 pub mod cli;
 pub mod content;
+mod dice;
 pub mod pacer;
 pub mod plan;
 pub mod report;
+pub mod rule;
 pub mod run;
 pub mod sender;
 pub mod stats;
 pub mod tally;
 pub mod usage;
 pub mod verdict;
+pub mod visitor;
 pub mod wcat;
 pub mod wire;

@@ -59,6 +59,16 @@ impl Summary {
         })
     }
 
+    /// The time that the share `q` does not exceed, as far as the spectrum tells: between two of its points the later one.
+    pub fn at(&self, q: f64) -> f64 {
+        let exact =
+            [(0.5, self.p50), (0.75, self.p75), (0.9, self.p90), (0.99, self.p99), (0.999, self.p999)];
+        if let Some((_, value)) = exact.iter().find(|(share, _)| (share - q).abs() < 1e-12) {
+            return *value;
+        }
+        self.curve.iter().find(|(share, _)| *share >= q).map_or(self.max, |(_, value)| *value)
+    }
+
     /// Whether fewer than ten values lie above the share `q`.
     pub fn is_thin(&self, q: f64) -> bool {
         self.count as f64 * (1.0 - q) < EXCEEDANCES

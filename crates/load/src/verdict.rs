@@ -82,6 +82,9 @@ codes! {
     FewConnections = "few-connections", "Ask for fewer with -c, or raise the server's limit";
     GeneratorFull = "generator-full", "Give more threads with -t, or more cores, or a second machine";
     GeneratorStarved = "generator-starved", "Let nothing else run on these cores, or use another machine";
+    Unsent = "unsent", "Allow more in flight with -c, or ask for less: the server does not keep up";
+    SendLag = "send-lag", "Give the generator a core of its own, or ask for less per thread";
+    Changed = "bodies-changed", "";
     CountMissed = "count-missed", "See the connect errors";
     ServerLost = "server-lost", "See the connect errors: the server may have died in the run";
     FewSamples = "few-samples", "Measure longer with -d, or send more with -n";
@@ -106,7 +109,7 @@ pub struct Facts {
     pub request_failures: u64,
     /// Failed connects.
     pub connect_failures: u64,
-    /// Connections asked for and the most open at once.
+    /// Connections asked for, 0 where they are made as they are needed, and the most open at once.
     pub connections_asked: u64,
     /// See above.
     pub connections_peak: u64,
@@ -122,6 +125,14 @@ pub struct Facts {
     pub opaque_body_bytes: u64,
     /// Why servers are not watched.
     pub watch_notes: Vec<String>,
+    /// Requests of an open loop that were due and not sent.
+    pub unsent: u64,
+    /// 99th percentile of our own delay in sending, where a connection stood ready.
+    pub own_lag_p99_us: f64,
+    /// Answers whose body was not that of the first of their URL.
+    pub changed: u64,
+    /// Whether a rule ended it before its time.
+    pub ended_early: bool,
 }
 
 /// One of our sending threads.
@@ -151,6 +162,7 @@ pub fn judge(facts: &Facts) -> Verdict {
         findings.push(Finding { grade, code: code.code().to_owned(), text, mend: code.mend().to_owned() });
     };
     answers(facts, &mut add);
+    clock(facts, &mut add);
     let at_least = generator(facts, &mut add);
     notes(facts, &mut add);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.grade));
@@ -177,11 +189,11 @@ fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
         );
     }
     let missing = facts.count.map_or(0, |count| count.saturating_sub(facts.requests));
-    if missing > 0 && !facts.interrupted {
+    if missing > 0 && !facts.interrupted && !facts.ended_early {
         add(Grade::Invalid, Code::CountMissed, format!("{missing} requests could not be sent"));
     }
     let open = share(facts.connections_peak, facts.connections_asked);
-    if open < 1.0 {
+    if open < 1.0 && facts.connections_asked > 0 {
         let grade = if open < 0.5 { Grade::Invalid } else { Grade::Suspect };
         let text = format!(
             "at most {} of {} connections were open",
@@ -194,6 +206,33 @@ fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
             Code::ServerLost,
             format!("{} connects failed in the run", facts.connect_failures),
         );
+    }
+}
+
+/// More than this share of the requests due must have been sent.
+const UNSENT: f64 = 0.02;
+/// Our own delay in sending may be a tenth of the median, and is nothing to speak of below this, in microseconds.
+const LAG_OF_MEDIAN: f64 = 0.1;
+/// See [`LAG_OF_MEDIAN`].
+const LAG_FREE_US: f64 = 200.0;
+
+fn clock(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
+    let due = facts.requests + facts.unsent;
+    let unsent = share(facts.unsent, due);
+    if unsent > UNSENT {
+        let grade = if unsent > 0.5 { Grade::Invalid } else { Grade::Suspect };
+        let text = format!(
+            "{:.1} % of {due} requests were due and not sent, as too many were in flight: the load was less than asked for",
+            unsent * 100.0
+        );
+        add(grade, Code::Unsent, text);
+    }
+    if facts.own_lag_p99_us > (facts.median_us * LAG_OF_MEDIAN).max(LAG_FREE_US) {
+        let text = format!(
+            "requests went out late, the 99th percentile by {:.0} µs though connections stood ready: this delay is the generator's, and is in the response times",
+            facts.own_lag_p99_us
+        );
+        add(Grade::Suspect, Code::SendLag, text);
     }
 }
 
@@ -243,6 +282,13 @@ fn notes(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
         let text = "some bodies came in a coding that is not decoded: sizes are those of the encoded bytes"
             .to_owned();
         add(Grade::Note, Code::Encoded, text);
+    }
+    if facts.changed > 0 {
+        let text = format!(
+            "{} answers had another body than the first of their URL: pages that change, or a mix-up (--expect body=first makes them errors)",
+            facts.changed
+        );
+        add(Grade::Note, Code::Changed, text);
     }
     for note in &facts.watch_notes {
         add(Grade::Note, Code::Watch, note.clone());
@@ -318,6 +364,22 @@ mod tests {
                 Some(Code::GeneratorStarved),
                 false,
             ),
+            ("2 % unsent", |f| f.unsent = 200, Grade::Valid, None, false),
+            ("3 % unsent", |f| f.unsent = 310, Grade::Suspect, Some(Code::Unsent), false),
+            ("most unsent", |f| f.unsent = 10_001, Grade::Invalid, Some(Code::Unsent), false),
+            ("late, and nothing to speak of", |f| f.own_lag_p99_us = 199.0, Grade::Valid, None, false),
+            ("late", |f| f.own_lag_p99_us = 201.0, Grade::Suspect, Some(Code::SendLag), false),
+            (
+                "late beside long answers",
+                |f| {
+                    f.median_us = 9_000.0;
+                    f.own_lag_p99_us = 800.0
+                },
+                Grade::Valid,
+                None,
+                false,
+            ),
+            ("changed", |f| f.changed = 5, Grade::Valid, Some(Code::Changed), false),
             ("count missed", |f| f.count = Some(10_001), Grade::Invalid, Some(Code::CountMissed), false),
             ("count met", |f| f.count = Some(10_000), Grade::Valid, None, false),
             (

@@ -3,12 +3,11 @@
 //! Names are those people know from wrk, h2load and bombardier where these agree. Not here: what flags lead to.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::run_args::RunArgs;
 use crate::content::Set;
-use crate::plan::{Target, request, size};
 
 /// The load tester beside Samovar.
 #[derive(Debug, Parser)]
@@ -18,11 +17,12 @@ pub(super) struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "\
+pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    the run is VALID or SUSPECT; the report was drawn; the files were written
   1    wrong usage, a file that cannot be read or written, or no connection at all
   3    the run was made, but its verdict is INVALID
+  4    the run was made, and a rule of --fail-if holds
   130  Ctrl-C twice; once ends the run and reports what was measured";
 
 #[derive(Debug, Subcommand)]
@@ -35,82 +35,6 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs
     Content(ContentArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
-pub(super) struct RunArgs {
-    /// http://host:port/path, or unix:/path/to/socket:/path; several are asked in turn
-    #[arg(value_name = "URL", required_unless_present = "urls_from")]
-    pub urls: Vec<Target>,
-
-    /// What to ask, one URL or path a line, in turn; paths are asked of the server of URL, which is not asked itself then
-    #[arg(long = "urls", value_name = "FILE")]
-    pub urls_from: Option<PathBuf>,
-
-    /// Connections over all threads; each sends its next request when its last answer is whole
-    #[arg(short = 'c', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub connections: u32,
-
-    /// How long to measure: 10s, 500ms, 2m; 10s if -n does not say when to end
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = size::duration)]
-    pub duration: Option<Duration>,
-
-    /// Send exactly this many measured requests
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub requests: Option<u64>,
-
-    /// Threads that send; half the cores if not given
-    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: Option<u32>,
-
-    /// A header field, 'Name: value'; replaces ours of the same name
-    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = request::header)]
-    pub headers: Vec<(String, String)>,
-
-    /// The method; GET, or POST when there is a body
-    #[arg(short = 'm', long, value_name = "METHOD", value_parser = request::method)]
-    pub method: Option<String>,
-
-    /// The body of each request, or @FILE to read it from
-    #[arg(short = 'b', long, value_name = "BODY|@FILE")]
-    pub body: Option<String>,
-
-    /// Load before the measured window
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = size::duration)]
-    pub warmup: Duration,
-
-    /// Load after the measured window
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = size::duration)]
-    pub cooldown: Duration,
-
-    /// How long a connect or an answer may take; known to 0.1 s
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = size::duration)]
-    pub timeout: Duration,
-
-    /// A new connection for each request
-    #[arg(long)]
-    pub no_keepalive: bool,
-
-    /// Write the report as JSON, `-` for stdout
-    #[arg(long, value_name = "FILE|-")]
-    pub json: Option<PathBuf>,
-
-    /// Write the report as an HTML page with plots
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-
-    /// A name for the run in tables and plots
-    #[arg(long, value_name = "NAME")]
-    pub label: Option<String>,
-
-    /// A process whose CPU to watch with all below it; who listens at a local target is found without
-    #[arg(long, value_name = "[NAME=]PID", value_parser = server_pid)]
-    pub server_pid: Vec<(Option<String>, u32)>,
-
-    /// No report and no progress on the terminal; errors still
-    #[arg(short = 'q', long)]
-    pub quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -188,15 +112,6 @@ Example:
   thirst content /srv/files 1000x1KB 1000x100KB 100x10MB --list /tmp/paths
   thirst run http://127.0.0.1:8080 --urls /tmp/paths";
 
-fn server_pid(text: &str) -> Result<(Option<String>, u32), String> {
-    let (name, pid) = match text.rsplit_once('=') {
-        Some((name, pid)) => (Some(name.to_owned()), pid),
-        None => (None, text),
-    };
-    let pid = pid.parse().ok().filter(|pid: &u32| *pid > 0);
-    pid.map(|pid| (name, pid)).ok_or_else(|| format!("`{text}` is not a process; write 1234 or name=1234"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,14 +120,5 @@ mod tests {
     #[test]
     fn flags_do_not_clash() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn server_pids() {
-        assert_eq!(server_pid("12"), Ok((None, 12)));
-        assert_eq!(server_pid("a=12"), Ok((Some("a".into()), 12)));
-        for wrong in ["", "0", "-1", "a", "a=", "a=b"] {
-            assert!(server_pid(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The command line: flags to a plan, a run to files, an outcome to an exit code.
 //!
 //! Exit codes: 0 the run is VALID or SUSPECT, or the report was drawn; 1 wrong usage, a file that cannot be read or
-//! written, or no connection at all; 3 the run was made but is INVALID. Ctrl-C once ends the run with its report,
+//! written, or no connection at all; 3 the run was made but is INVALID; 4 a rule of `--fail-if` holds. Ctrl-C once ends the run with its report,
 //! twice ends at once with 130.
 //!
 //! Not here: anything that measures.
@@ -11,6 +11,8 @@ mod check;
 mod content;
 mod report;
 mod run;
+mod run_args;
+mod shape;
 
 use std::io::{Write, stderr};
 use std::process::ExitCode;
@@ -21,6 +23,8 @@ use args::{Cli, Command};
 
 /// The run was made but its numbers say nothing.
 const EXIT_INVALID: u8 = 3;
+/// A rule of `--fail-if` holds.
+const EXIT_FAILED: u8 = 4;
 /// The second Ctrl-C.
 const EXIT_INTERRUPTED: i32 = 130;
 

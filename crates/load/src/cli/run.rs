@@ -8,34 +8,34 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 
-use super::args::RunArgs;
-use super::{EXIT_INTERRUPTED, EXIT_INVALID};
-use crate::pacer::Schedule;
-use crate::plan::{Load, Plan, Target, Wish, size, target};
+use super::run_args::RunArgs;
+use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, shape};
+use crate::check::{Checks, Expect};
+use crate::plan::{Manners, Pick, Plan, Right, Target, Trust, Wish, target};
 use crate::report::model::Run;
 use crate::report::{html, text, units};
+use crate::rule::Rule;
 use crate::run::{self, Trouble, Wanted};
 use crate::verdict::Grade;
 
-/// Measured when neither `-d` nor `-n` says how long.
-const DEFAULT_DURATION_S: u64 = 10;
 /// Of a file of URLs: some millions of them.
 const URLS_MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let wish = wish(args)?;
     let plan = plan(args, &wish)?;
-    let json_to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    let mut json = args.json.as_deref().filter(|_| !json_to_stdout).map(create).transpose()?;
-    let mut page = args.html.as_deref().map(create).transpose()?;
+    let told = &args.report;
+    let json_to_stdout = told.json.as_deref() == Some(Path::new("-"));
+    let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(create).transpose()?;
+    let mut page = told.html.as_deref().map(create).transpose()?;
     let stop = watch_ctrl_c()?;
     let wanted = Wanted {
-        label: args.label.clone(),
+        label: told.label.clone(),
         method: wish.method().to_owned(),
-        servers: args.server_pid.clone(),
-        progress: !args.quiet && stderr().is_terminal(),
+        servers: args.look.server_pid.clone(),
+        until: args.load.until.clone(),
+        progress: !told.quiet && stderr().is_terminal(),
     };
     if wanted.progress {
         let _ = writeln!(stderr(), "  {}", announce(&plan, &wish));
@@ -44,62 +44,83 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
     })?;
     if let Some(file) = json.as_mut() {
-        write(file, args.json.as_deref(), &to_json(&report)?)?;
+        write(file, told.json.as_deref(), &to_json(&report)?)?;
     }
     if let Some(file) = page.as_mut() {
-        write(file, args.html.as_deref(), &html::page(std::slice::from_ref(&report)))?;
+        write(file, told.html.as_deref(), &html::page(std::slice::from_ref(&report)))?;
     }
     say(args, &report, json_to_stdout)?;
-    Ok(if report.verdict.grade == Grade::Invalid { ExitCode::from(EXIT_INVALID) } else { ExitCode::SUCCESS })
+    let failed = rules(&args.look.fail_if, &report);
+    Ok(match report.verdict.grade {
+        Grade::Invalid => ExitCode::from(EXIT_INVALID),
+        _ if failed => ExitCode::from(EXIT_FAILED),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Says which rules of `--fail-if` hold; whether any does.
+fn rules(rules: &[Rule], report: &Run) -> bool {
+    let broken: Vec<&Rule> = rules.iter().filter(|rule| rule.holds(report)).collect();
+    for rule in &broken {
+        let value = rule.value(report).map(|value| rule.shown(value)).unwrap_or_default();
+        // Nobody to tell if stderr is gone; the exit code says it too.
+        let _ = writeln!(stderr(), "thirst: {rule} holds: it is {value}");
+    }
+    !broken.is_empty()
 }
 
 fn wish(args: &RunArgs) -> Result<Wish, String> {
-    let body = match args.body.as_deref().map(|body| body.strip_prefix('@').ok_or(body)) {
+    let body = match args.request.body.as_deref().map(|body| body.strip_prefix('@').ok_or(body)) {
         None => None,
         Some(Err(text)) => Some(text.as_bytes().to_vec()),
         Some(Ok(path)) => {
             Some(fs::read(path).map_err(|error| format!("cannot read the body from `{path}`: {error}"))?)
         }
     };
+    let mut headers = args.request.headers.clone();
+    let says = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    if args.request.compressed && !says("Accept-Encoding") {
+        headers.push(("Accept-Encoding".to_owned(), "gzip, br, zstd".to_owned()));
+    }
+    let right = match args.look.expect.iter().any(|expect| matches!(expect, Expect::Status(..))) {
+        true => Right::Any,
+        false if args.look.expect.is_empty() => Right::Any,
+        // Who says what answers are to be like does not mean error pages.
+        false => Right::Below400,
+    };
     Ok(Wish {
-        method: args.method.clone(),
-        headers: args.headers.clone(),
+        method: args.request.method.clone(),
+        headers,
         body,
-        keep_alive: !args.no_keepalive,
+        keep_alive: !args.client.no_keepalive,
+        right,
+        cookies: args.client.cookies,
+        follow: args.client.follow,
     })
 }
 
 fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
-    let default = args.requests.is_none().then_some(std::time::Duration::from_secs(DEFAULT_DURATION_S));
-    let measure = args.duration.or(default);
-    if measure.is_some_and(|measure| measure.is_zero()) {
-        return Err("-d 0 measures nothing; give a time, or -n for a count".to_owned());
+    let load = shape::load(args)?;
+    let (targets, weights) = targets(args)?;
+    if args.request.pick == Pick::Weighted && args.urls_from.is_none() {
+        return Err("--pick weights takes the weights from --urls FILE, as in `3 /path`".to_owned());
     }
-    if args.timeout.is_zero() {
-        return Err("--timeout 0 would fail every request; give a time".to_owned());
-    }
-    if measure.is_none() && !args.cooldown.is_zero() {
-        return Err("--cooldown needs -d: a counted run ends with its last request".to_owned());
-    }
-    let schedule = Schedule {
-        warmup_ns: size::nanos(args.warmup),
-        measure_ns: measure.map(size::nanos),
-        cooldown_ns: size::nanos(args.cooldown),
+    let mut plan = Plan::of_urls(&targets, &weights, args.request.pick, wish, load)?;
+    plan.manners = Manners {
+        checks: Checks::new(args.look.expect.clone()),
+        keeps: args.client.browser_cache,
+        trust: match &args.client.cacert {
+            Some(path) => Trust::File(path.clone()),
+            None if args.client.insecure => Trust::Everyone,
+            None => Trust::System,
+        },
     };
-    let cores = thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1));
-    let load = Load {
-        connections: args.connections,
-        threads: args.threads.unwrap_or_else(|| (cores / 2).max(1)),
-        count: args.requests,
-        schedule,
-        timeout_ns: size::nanos(args.timeout),
-    };
-    Plan::new(&targets(args)?, wish, load)
+    Ok(plan)
 }
 
 /// What to ask: the URLs of the command line, or those of a file.
-fn targets(args: &RunArgs) -> Result<Vec<Target>, String> {
-    let Some(path) = &args.urls_from else { return Ok(args.urls.clone()) };
+fn targets(args: &RunArgs) -> Result<(Vec<Target>, Vec<f64>), String> {
+    let Some(path) = &args.urls_from else { return Ok((args.urls.clone(), Vec::new())) };
     let shown = path.display();
     let mut text = String::new();
     let file = File::open(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
@@ -116,11 +137,15 @@ fn targets(args: &RunArgs) -> Result<Vec<Target>, String> {
         [base] => Some(base),
         _ => return Err("with --urls one URL says whose paths they are, not several".to_owned()),
     };
-    let targets = target::lines(text, base).map_err(|message| format!("{shown}:{message}"))?;
+    let (text, weights) = match args.request.pick {
+        Pick::Weighted => target::weighted(text).map_err(|message| format!("{shown}:{message}"))?,
+        _ => (text.to_owned(), Vec::new()),
+    };
+    let targets = target::lines(&text, base).map_err(|message| format!("{shown}:{message}"))?;
     if targets.is_empty() {
         return Err(format!("`{shown}` names nothing to ask for"));
     }
-    Ok(targets)
+    Ok((targets, weights))
 }
 
 fn create(path: &Path) -> Result<File, String> {
@@ -140,7 +165,7 @@ fn to_json(report: &Run) -> Result<String, String> {
 
 fn announce(plan: &Plan, wish: &Wish) -> String {
     let servers: Vec<&str> = plan.origins.iter().map(|origin| origin.name.as_str()).collect();
-    let (connections, threads) = (plan.connections.into(), plan.threads.into());
+    let (connections, threads) = (plan.load.clients.into(), plan.load.threads.into());
     format!(
         "{} {} with {}, {}",
         wish.method(),
@@ -155,7 +180,7 @@ fn say(args: &RunArgs, report: &Run, json_to_stdout: bool) -> Result<(), String>
     if json_to_stdout {
         tolerate(stdout().write_all(to_json(report)?.as_bytes()))?;
     }
-    if args.quiet {
+    if args.report.quiet {
         return Ok(());
     }
     let text = text::report(report);

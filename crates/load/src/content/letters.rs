@@ -3,7 +3,7 @@
 //! A compressor that knows nothing but frequencies reaches that entropy and no compressor gets below it, so
 //! `entropy / 8` is what is left of such a file. Not here: how many bytes, and where they go.
 
-use super::dice::Dice;
+use crate::dice::Dice;
 
 /// An alphabet whose letters come with the same chance, but for the last, which comes as often as it takes to meet the
 /// wanted entropy exactly.

@@ -2,7 +2,7 @@
 //!
 //! Real JPEG files, so that whatever looks at them finds what it expects. Not here: which pictures.
 
-use super::dice::mix;
+use crate::dice::mix;
 use jpeg_encoder::{ColorType, Encoder, EncodingError};
 
 /// Width and height of a map tile, pixels.

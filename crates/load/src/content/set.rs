@@ -2,9 +2,9 @@
 //!
 //! Not here: how bytes and pictures are made.
 
-use super::dice::Dice;
 use super::letters::Alphabet;
 use super::picture;
+use crate::dice::Dice;
 use std::fmt;
 use std::str::FromStr;
 

@@ -3,6 +3,8 @@
 //! Not here: sending, and reading files (the command line hands the body in).
 
 use super::Target;
+use crate::dice::Dice;
+use crate::wcat::Manner;
 
 /// What all requests of a run have in common.
 #[derive(Clone, Debug)]
@@ -15,11 +17,25 @@ pub struct Wish {
     pub body: Option<Vec<u8>>,
     /// Whether the connection is to be kept.
     pub keep_alive: bool,
+    /// The status that is right.
+    pub right: Right,
+    /// Whether clients keep cookies.
+    pub cookies: bool,
+    /// Whether redirects are followed.
+    pub follow: bool,
 }
 
 impl Default for Wish {
     fn default() -> Self {
-        Wish { method: None, headers: Vec::new(), body: None, keep_alive: true }
+        Wish {
+            method: None,
+            headers: Vec::new(),
+            body: None,
+            keep_alive: true,
+            right: Right::Any,
+            cookies: false,
+            follow: false,
+        }
     }
 }
 
@@ -30,15 +46,131 @@ impl Wish {
     }
 }
 
-/// One request, ready to be written.
+/// One request: ready to be written, or a form to be filled in each time.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The URL it was made from.
+    /// What it is called in reports: its URL, or the name its scenario gives it.
     pub url: String,
-    /// All bytes of it.
+    /// Its method.
+    pub method: String,
+    /// All bytes of it; empty if it is a form.
     pub bytes: Vec<u8>,
-    /// Whether the method is HEAD, whose answer has no body.
-    pub is_head: bool,
+    /// How many of these are the head without the empty line that ends it: where further fields go.
+    pub fields_end: usize,
+    /// How it is filled in, if it is another each time.
+    pub form: Option<Form>,
+    /// Where it goes: an origin for each home; the only one for all.
+    pub origins: Vec<usize>,
+    /// What its answer must be.
+    pub right: Right,
+    /// The client's cookies are sent with it, and taken from its answer.
+    pub cookies: bool,
+    /// Redirects are followed.
+    pub follow: bool,
+    /// What becomes of the connection after its answer.
+    pub close: Manner,
+    /// Spoken in HTTP/1.0 without asking for the connection to stay: it ends unless the answer says otherwise.
+    pub is_old: bool,
+    /// Its row in the table of results.
+    pub row: usize,
+}
+
+impl Request {
+    /// Whether the answer to it has no body.
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+}
+
+/// The status that is right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Right {
+    /// Any: statuses are counted, none is an error.
+    #[default]
+    Any,
+    /// Any below 400.
+    Below400,
+    /// This one.
+    Only(u16),
+}
+
+impl Right {
+    /// Whether it is.
+    pub fn is(self, status: u16) -> bool {
+        match self {
+            Right::Any => true,
+            Right::Below400 => status < 400,
+            Right::Only(right) => status == right,
+        }
+    }
+}
+
+/// A request of parts, some of which are other ones each time. Its head has no empty line yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    /// Request line and fields.
+    pub head: Vec<Blank>,
+    /// The body; its length goes into the head unless that says one.
+    pub body: Vec<Blank>,
+    /// Whether `Content-Length` is to be said.
+    pub says_length: bool,
+}
+
+/// A part of a form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blank {
+    /// Always the same.
+    Bytes(Vec<u8>),
+    /// A number between these two.
+    Random(u64, u64),
+    /// The name of the client's server.
+    Server,
+    /// The number of the client.
+    Client,
+}
+
+/// Who fills in a form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hand<'a> {
+    /// The name of its server.
+    pub server: &'a str,
+    /// Its number.
+    pub client: u64,
+}
+
+impl Form {
+    /// Fills it in; what was in `out` is gone. Returns where further fields would go.
+    pub(crate) fn fill(&self, hand: Hand<'_>, dice: &mut Dice, out: &mut Vec<u8>) -> usize {
+        out.clear();
+        write(&self.head, hand, dice, out);
+        let end = out.len();
+        if self.body.is_empty() && !self.says_length {
+            out.extend_from_slice(b"\r\n");
+            return end;
+        }
+        // The body first, as its length stands before it.
+        write(&self.body, hand, dice, out);
+        let mut length = Vec::new();
+        if self.says_length {
+            length = format!("Content-Length: {}\r\n", out.len() - end).into_bytes();
+        }
+        length.extend_from_slice(b"\r\n");
+        out.splice(end..end, length.iter().copied());
+        end + length.len() - 2
+    }
+}
+
+fn write(blanks: &[Blank], hand: Hand<'_>, dice: &mut Dice, out: &mut Vec<u8>) {
+    for blank in blanks {
+        match blank {
+            Blank::Bytes(bytes) => out.extend_from_slice(bytes),
+            Blank::Random(low, high) => {
+                out.extend_from_slice(dice.between(*low, *high).to_string().as_bytes())
+            }
+            Blank::Server => out.extend_from_slice(hand.server.as_bytes()),
+            Blank::Client => out.extend_from_slice(hand.client.to_string().as_bytes()),
+        }
+    }
 }
 
 /// Reads `Name: value`.
@@ -103,8 +235,22 @@ pub fn build(target: &Target, wish: &Wish) -> Result<Request, String> {
     }
     head.push_str("\r\n");
     let mut bytes = head.into_bytes();
+    let fields_end = bytes.len() - 2;
     bytes.extend_from_slice(wish.body.as_deref().unwrap_or_default());
-    Ok(Request { url: target.url.clone(), bytes, is_head: method == "HEAD" })
+    Ok(Request {
+        url: target.url.clone(),
+        method: method.to_owned(),
+        bytes,
+        fields_end,
+        form: None,
+        origins: Vec::new(),
+        right: wish.right,
+        cookies: wish.cookies,
+        follow: wish.follow,
+        close: if wish.keep_alive { Manner::Keep } else { Manner::Graceful },
+        is_old: false,
+        row: 0,
+    })
 }
 
 #[cfg(test)]
@@ -129,6 +275,28 @@ mod tests {
             text(&wish),
             "POST /p?q HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\nhost: other\r\nUser-Agent: me\r\n\r\na=1"
         );
+    }
+
+    #[test]
+    fn forms_are_filled_in() {
+        let text = |text: &str| Blank::Bytes(text.as_bytes().to_vec());
+        let head = vec![
+            text("POST /?n="),
+            Blank::Random(7, 7),
+            text(" HTTP/1.1\r\nHost: "),
+            Blank::Server,
+            text("\r\n"),
+        ];
+        let mut form = Form { head, body: vec![text("client="), Blank::Client], says_length: true };
+        let hand = Hand { server: "h", client: 12 };
+        let mut out = b"what was there".to_vec();
+        let at = form.fill(hand, &mut Dice::of(1, "", 0), &mut out);
+        assert_eq!(out, b"POST /?n=7 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nclient=12");
+        assert_eq!(out.get(at..at + 2), Some(&b"\r\n"[..]));
+        (form.body, form.says_length) = (Vec::new(), false);
+        let at = form.fill(hand, &mut Dice::of(1, "", 0), &mut out);
+        assert_eq!(out, b"POST /?n=7 HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert_eq!(at, out.len() - 2);
     }
 
     #[test]

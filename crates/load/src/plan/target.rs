@@ -1,4 +1,4 @@
-//! A target as people type it: `http://host:port/path?query`, or `unix:/path/to/socket[:/path]`.
+//! A target as people type it: `http://host:port/path?query`, the same with `https`, or `unix:/path/to/socket[:/path]`.
 //!
 //! Not here: names to addresses, and anything sent.
 
@@ -37,6 +37,8 @@ pub struct Target {
     pub url: String,
     /// Where to connect.
     pub place: Place,
+    /// Whether TLS is spoken there.
+    pub secure: bool,
     /// What goes into the `Host` field.
     pub authority: String,
     /// The request target in origin form: path and query (RFC 9112 §3.2.1).
@@ -58,18 +60,18 @@ impl FromStr for Target {
             };
             return Err(format!("`{url}` has no scheme; did you mean {guess} ?"));
         };
-        if scheme.eq_ignore_ascii_case("https") {
-            return Err(format!("`{url}`: https is not there yet; thirst speaks http:// and unix: for now"));
-        }
-        if !scheme.eq_ignore_ascii_case("http") {
+        let secure = scheme.eq_ignore_ascii_case("https");
+        if !secure && !scheme.eq_ignore_ascii_case("http") {
             return Err(format!(
-                "`{url}`: the scheme `{scheme}` is unknown; thirst speaks http:// and unix:"
+                "`{url}`: the scheme `{scheme}` is unknown; thirst speaks http://, https:// and unix:"
             ));
         }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, tail) = rest.split_at(end);
+        let usual = if secure { 443 } else { 80 };
         let (host, port) = split_authority(authority).map_err(|why| format!("`{url}`: {why}"))?;
-        let shown = if authority.ends_with(":80") || authority.ends_with(':') {
+        let port = port.unwrap_or(usual);
+        let shown = if port == usual && !authority.ends_with(']') {
             authority.rsplit_once(':').map_or(authority, |(host, _)| host)
         } else {
             authority
@@ -77,6 +79,7 @@ impl FromStr for Target {
         Ok(Target {
             url: url.to_owned(),
             place: Place::Tcp { host, port },
+            secure,
             authority: shown.to_owned(),
             path: origin_form(url, tail)?,
         })
@@ -107,9 +110,41 @@ pub fn lines(text: &str, base: Option<&Target>) -> Result<Vec<Target>, String> {
         .collect()
 }
 
+/// Takes the weight from each line, `3 /path`; one without has the weight 1. What is left are the lines without, as many.
+///
+/// # Errors
+/// Number of the line, and what is wrong with it.
+pub fn weighted(text: &str) -> Result<(String, Vec<f64>), String> {
+    let (mut rest, mut weights) = (String::new(), Vec::new());
+    for (at, line) in text.lines().enumerate() {
+        let meant = line.trim();
+        let parts = meant.split_once(char::is_whitespace);
+        let url = match parts {
+            Some((weight, url)) if !meant.starts_with('#') => {
+                let weight: Option<f64> = weight.parse().ok();
+                let weight = weight.filter(|weight| weight.is_finite() && *weight >= 0.0);
+                weights.push(weight.ok_or_else(|| {
+                    format!("{}: `{meant}` does not begin with a weight; write `3 /path`", at + 1)
+                })?);
+                url.trim()
+            }
+            _ => {
+                if !meant.is_empty() && !meant.starts_with('#') {
+                    weights.push(1.0);
+                }
+                meant
+            }
+        };
+        rest.push_str(url);
+        rest.push('\n');
+    }
+    Ok((rest, weights))
+}
+
 fn beside(base: &Target, path: &str) -> Result<Target, String> {
     let path = origin_form(path, path)?;
     let url = match &base.place {
+        Place::Tcp { .. } if base.secure => format!("https://{}{path}", base.authority),
         Place::Tcp { .. } => format!("http://{}{path}", base.authority),
         Place::Unix(socket) => format!("unix:{}:{path}", socket.display()),
     };
@@ -130,12 +165,14 @@ fn unix(url: &str, rest: &str) -> Result<Target, String> {
     Ok(Target {
         url: url.to_owned(),
         place: Place::Unix(socket.into()),
+        secure: false,
         authority: "localhost".to_owned(),
         path,
     })
 }
 
-fn split_authority(authority: &str) -> Result<(String, u16), String> {
+/// The host, and the port if one is said.
+fn split_authority(authority: &str) -> Result<(String, Option<u16>), String> {
     if authority.contains('@') {
         return Err("user and password in the URL are not sent; use -H 'Authorization: …'".to_owned());
     }
@@ -163,9 +200,10 @@ fn split_authority(authority: &str) -> Result<(String, u16), String> {
         ));
     }
     let port = match port {
-        "" => 80,
+        "" => None,
         digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
-            digits.parse().ok().filter(|&p: &u16| p > 0).ok_or_else(|| format!("{digits} is not a port"))?
+            let port = digits.parse().ok().filter(|&p: &u16| p > 0);
+            Some(port.ok_or_else(|| format!("{digits} is not a port"))?)
         }
         other => return Err(format!("`{other}` is not a port")),
     };
@@ -196,6 +234,11 @@ mod tests {
             ("http://h#f", "h:80", "h", "/"),
             ("http://[::1]:9/x", "[::1]:9", "[::1]:9", "/x"),
             ("http://[::1]/x", "[::1]:80", "[::1]", "/x"),
+            ("https://h/x", "h:443", "h", "/x"),
+            ("https://h:443/", "h:443", "h", "/"),
+            ("https://h:80/", "h:80", "h:80", "/"),
+            ("http://h:443/", "h:443", "h:443", "/"),
+            ("http://[::1]:80/", "[::1]:80", "[::1]", "/"),
             ("unix:/run/s.sock", "unix:/run/s.sock", "localhost", "/"),
             ("unix:/run/s.sock:/a?b", "unix:/run/s.sock", "localhost", "/a?b"),
         ] {
@@ -231,11 +274,19 @@ mod tests {
     }
 
     #[test]
+    fn weights() {
+        let (rest, weights) = weighted("3 /a\n# 9 remark\n\n/b\n0.5\thttp://h/c\n").unwrap();
+        assert_eq!((rest.as_str(), weights), ("/a\n# 9 remark\n\n/b\nhttp://h/c\n", vec![3.0, 1.0, 0.5]));
+        for wrong in ["x /a", "-1 /a", "inf /a", "/a b"] {
+            assert!(weighted(wrong).unwrap_err().starts_with("1: "), "{wrong}");
+        }
+    }
+
+    #[test]
     fn messages_say_what_to_do() {
         for (url, say) in [
             ("localhost:8080/x", "did you mean http://localhost:8080/x"),
             ("/x", "did you mean http://127.0.0.1:8080/x"),
-            ("https://h/", "https is not there yet"),
             ("ftp://h/", "`ftp` is unknown"),
             ("http:///x", "host is missing"),
             ("http://h:0/", "not a port"),

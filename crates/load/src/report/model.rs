@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rule::Numbers;
 use crate::stats::Summary;
 use crate::verdict::Verdict;
 
@@ -63,6 +64,128 @@ pub struct Run {
     pub cpu: Cpu,
     /// The run over time.
     pub series: Series,
+    /// Each level of load by itself, if there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+    /// What came of each URL, or each request of a scenario, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<Row>,
+    /// What came of each round (transaction) of a scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Row>,
+    /// Requests that were due in the measured window and not sent, as too many were in flight.
+    #[serde(default)]
+    pub unsent: u64,
+    /// Rounds that went to their end without a failure.
+    #[serde(default)]
+    pub rounds_done: u64,
+    /// Answers that clients had kept and did not ask for.
+    #[serde(default)]
+    pub kept: u64,
+    /// Answers whose body was not that of the first answer of their URL, status and coding.
+    #[serde(default)]
+    pub changed: u64,
+    /// The rule that ended the run before its time, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+impl Numbers for Run {
+    fn quantile_us(&self, q: f64) -> Option<f64> {
+        self.times().map(|times| times.at(q))
+    }
+
+    fn mean_us(&self) -> Option<f64> {
+        self.times().map(|times| times.avg)
+    }
+
+    fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    fn errors(&self) -> u64 {
+        self.errors.requests
+    }
+
+    fn rate(&self) -> f64 {
+        self.requests_per_s
+    }
+
+    fn hits(&self) -> Option<f64> {
+        self.cache.hit_ratio
+    }
+
+    fn unsent(&self) -> u64 {
+        self.unsent
+    }
+}
+
+impl Run {
+    /// The times a person waits: from when a request was meant to be sent, if the clock says when.
+    pub fn times(&self) -> Option<&Summary> {
+        self.latency_us.response.as_ref().or(self.latency_us.last_byte.as_ref())
+    }
+}
+
+/// One level of load.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Step {
+    /// Clients, or requests per second.
+    pub level: f64,
+    /// When it began to be measured, seconds since the start of the run.
+    pub start_s: f64,
+    /// How long it was.
+    pub elapsed_s: f64,
+    /// Requests sent in it.
+    pub requests: u64,
+    /// Whole and right answers to them.
+    pub responses: u64,
+    /// Failed ones.
+    pub errors: u64,
+    /// Due in it and not sent.
+    pub unsent: u64,
+    /// Whole answers per second.
+    pub requests_per_s: f64,
+    /// Bytes read per second.
+    pub read_bytes_per_s: f64,
+    /// Time to the first byte, from sending.
+    pub first_byte: Option<Summary>,
+    /// Time to the last byte, from sending.
+    pub last_byte: Option<Summary>,
+    /// Time to the last byte, from when it was meant to be sent; of an open loop.
+    pub response: Option<Summary>,
+    /// From when it was meant to be sent to when it was; of an open loop.
+    pub send_lag: Option<Summary>,
+    /// CPU of the servers, in cores.
+    pub server_cores: Option<f64>,
+    /// The busiest of our threads, as share of a core, without what it was awake for only to be in time.
+    pub generator_busy: f64,
+    /// Whether the numbers of this step can be trusted.
+    pub verdict: Verdict,
+}
+
+impl Step {
+    /// The times a person waits: from when a request was meant to be sent, if the clock says when.
+    pub fn times(&self) -> Option<&Summary> {
+        self.response.as_ref().or(self.last_byte.as_ref())
+    }
+}
+
+/// What came of one URL, one request or one round.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// Right answers; of a round, those without a failure.
+    pub answers: u64,
+    /// Failures, wrong answers among them.
+    pub failures: u64,
+    /// Body bytes of the answers.
+    pub body_bytes: u64,
+    /// Median time, to 3 %.
+    pub p50_us: f64,
+    /// 99th percentile, to 3 %.
+    pub p99_us: f64,
 }
 
 /// What was asked for.
@@ -72,8 +195,15 @@ pub struct Asked {
     pub urls: Vec<String>,
     /// The method.
     pub method: String,
-    /// `closed`: each connection sends when its last answer is whole.
+    /// `closed`: each connection sends when its last answer is whole; `open`: the clock says when requests are sent.
     pub load: String,
+    /// Of an open loop, what it was like: `constant` or `poisson`, and what was done when too many were in flight, `queue`
+    /// or `drop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<Open>,
+    /// What chance depended on.
+    #[serde(default)]
+    pub seed: u64,
     /// Connections.
     pub connections: u32,
     /// Threads.
@@ -92,6 +222,17 @@ pub struct Asked {
     pub keep_alive: bool,
     /// Whether the server is on the same host.
     pub same_host: bool,
+}
+
+/// An open loop.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Open {
+    /// Requests per second; of several levels the highest.
+    pub rate: f64,
+    /// `constant` or `poisson`.
+    pub spacing: String,
+    /// `queue` or `drop`.
+    pub when_full: String,
 }
 
 /// Failures; none of them is in the latencies of answers.
@@ -128,6 +269,33 @@ pub struct Latencies {
     pub miss_last_byte: Option<Summary>,
     /// From sending to failing.
     pub failed: Option<Summary>,
+    /// The TLS handshake, whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Summary>,
+    /// Of an open loop: from when a request was meant to be sent to the last byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Summary>,
+    /// Of an open loop: from when a request was meant to be sent to when it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_lag: Option<Summary>,
+    /// The same of those for which a connection stood ready: the delay is the generator's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_lag: Option<Summary>,
+    /// First byte of stale answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_first_byte: Option<Summary>,
+    /// Last byte of stale answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_last_byte: Option<Summary>,
+    /// First byte of revalidated answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revalidated_first_byte: Option<Summary>,
+    /// Last byte of revalidated answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revalidated_last_byte: Option<Summary>,
+    /// Rounds, from their first request to their last answer, pauses included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<Summary>,
 }
 
 /// Bytes of the measured requests.
@@ -143,7 +311,7 @@ pub struct Bytes {
     pub bodies: u64,
     /// Bodies after decoding gzip, estimated from a sample; absent when a coding was met that is not decoded.
     pub decoded: Option<u64>,
-    /// Of the bodies, those that came gzip-coded.
+    /// Of the bodies, those that came in a coding of which samples are decoded: gzip, br, zstd.
     pub gzip_bodies: u64,
     /// Of the bodies, those in a coding that is not decoded.
     pub opaque_bodies: u64,
@@ -160,7 +328,13 @@ pub struct Cache {
     pub misses: u64,
     /// Answers that say nothing.
     pub unknown: u64,
-    /// Hits among hits and misses; absent if there are none.
+    /// Answers that were no longer fresh, from a cache that did not ask.
+    #[serde(default)]
+    pub stale: u64,
+    /// Answers for which a cache asked the origin whether they were still right, and they were.
+    #[serde(default)]
+    pub revalidated: u64,
+    /// Hits and stale answers among all that say where they came from; absent if none does.
     pub hit_ratio: Option<f64>,
     /// Body bytes of hits.
     pub hit_body_bytes: u64,
@@ -208,6 +382,9 @@ pub struct Thread {
     pub mean_wait_us: Option<f64>,
     /// Longest time between two looks at the sockets, while there was something to do.
     pub longest_turn_us: f64,
+    /// Of [`Thread::busy`], what was spent only on being awake in time.
+    #[serde(default)]
+    pub spun: f64,
 }
 
 /// One server: a process and those below it.

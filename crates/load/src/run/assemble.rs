@@ -1,25 +1,26 @@
 //! From what was gathered to the report: sums, rates, shares, verdict.
 //!
-//! Not here: gathering, and any clock.
+//! Not here: gathering, and any clock; the levels of a run of several ([`super::steps`]).
 
 use std::collections::BTreeMap;
 
-use super::{Gathered, Wanted};
-use crate::plan::Plan;
+use super::{Gathered, StepSeen, Wanted, steps};
+use crate::pacer::Spacing;
+use crate::plan::{Full, Plan, Shape};
 use crate::report::model::{
-    Asked, Bytes, Cache, Connections, Cpu, Errors, Latencies, Point, Run, SCHEMA, Series, Server, Thread,
+    Asked, Bytes, Cache, Connections, Cpu, Errors, Latencies, Open, Point, Row, Run, SCHEMA, Series, Server,
+    Thread,
 };
-use crate::sender::Outcome;
+use crate::sender::meter::Usage;
 use crate::stats::Summary;
-use crate::tally::{Failure, Tally};
+use crate::tally::{Failure, Rows, Span, Tally};
 use crate::verdict::{self, Facts, Generator};
 
 pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
     let mut tally = Tally::default();
-    for outcome in &gathered.outcomes {
-        tally.merge(&outcome.tally);
-    }
-    let window_s = window_s(plan, &tally, &gathered);
+    gathered.outcomes.iter().for_each(|outcome| tally.merge(&outcome.whole));
+    gathered.steps.iter().for_each(|step| tally.merge(&step.tally));
+    let window_s: f64 = (0..gathered.steps.len()).map(|step| window_s(plan, &gathered, step)).sum();
     let per_s = |count: u64| if window_s > 0.0 { count as f64 / window_s } else { 0.0 };
     let cpu = cpu(&gathered, &tally, window_s);
     let asked = asked(plan, wanted, &gathered);
@@ -61,72 +62,129 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
             socket_writes: tally.counts.socket_writes,
         },
         cpu,
-        series: series(plan, &gathered, window_s),
+        series: series(plan, &gathered),
+        steps: steps::steps(plan, &gathered),
+        rows: rows(&plan.rows, &gathered, |outcome| &outcome.rows),
+        rounds: rows(&rounds(plan), &gathered, |outcome| &outcome.rounds),
+        unsent: tally.counts.unsent,
+        rounds_done: tally.counts.rounds,
+        kept: tally.counts.kept,
+        changed: tally.counts.changed,
+        ended: gathered.ended,
     }
 }
 
-/// Time ends the window, or the last answer of a counted run, or Ctrl-C.
-fn window_s(plan: &Plan, tally: &Tally, gathered: &Gathered) -> f64 {
-    let start_ns = plan.schedule.window_start_ns();
-    let planned_ns = plan.schedule.window_end_ns().unwrap_or(u64::MAX);
+/// Time ends the window of a step, or the last answer of a counted run, or Ctrl-C.
+pub(super) fn window_s(plan: &Plan, gathered: &Gathered, step: usize) -> f64 {
+    let Some(seen) = gathered.steps.get(step) else { return 0.0 };
+    let (start_ns, planned_ns) = plan.load.schedule.window(step);
     let ended_ns = gathered.outcomes.iter().map(|outcome| outcome.ended_ns).max().unwrap_or(start_ns);
-    let counted_out = plan.count.is_some_and(|count| tally.counts.requests >= count);
+    let counted_out = plan.load.count.is_some_and(|count| seen.tally.counts.requests >= count);
     let end_ns = if gathered.interrupted {
         planned_ns.min(ended_ns)
     } else if counted_out || planned_ns == u64::MAX {
-        planned_ns.min(tally.last_end_ns)
+        planned_ns.min(seen.tally.last_end_ns)
     } else {
-        planned_ns
+        // A run that was told it is enough ends before its time.
+        planned_ns.min(ended_ns)
     };
     end_ns.saturating_sub(start_ns) as f64 / 1e9
 }
 
 fn asked(plan: &Plan, wanted: &Wanted, gathered: &Gathered) -> Asked {
+    let load = &plan.load;
+    let schedule = &load.schedule;
+    let open = match load.shape {
+        Shape::Closed => None,
+        Shape::Open { spacing, full } => Some(Open {
+            rate: schedule.highest(),
+            spacing: match spacing {
+                Spacing::Constant => "constant".to_owned(),
+                Spacing::Poisson => "poisson".to_owned(),
+            },
+            when_full: match full {
+                Full::Queue => "queue".to_owned(),
+                Full::Drop => "drop".to_owned(),
+            },
+        }),
+    };
+    let end_ns = schedule.window_end_ns();
     Asked {
         urls: plan.requests.iter().map(|request| request.url.clone()).collect(),
         method: wanted.method.clone(),
-        load: "closed".to_owned(),
-        connections: plan.connections,
-        threads: plan.threads,
-        count: plan.count,
-        warmup_s: plan.schedule.warmup_ns as f64 / 1e9,
-        duration_s: plan.schedule.measure_ns.map(|ns| ns as f64 / 1e9),
-        cooldown_s: plan.schedule.cooldown_ns as f64 / 1e9,
-        timeout_s: plan.timeout_ns as f64 / 1e9,
-        keep_alive: plan.keep_alive,
+        load: if open.is_some() { "open" } else { "closed" }.to_owned(),
+        open,
+        seed: load.seed,
+        connections: load.clients,
+        threads: load.threads,
+        count: load.count,
+        warmup_s: schedule.warmup_ns as f64 / 1e9,
+        duration_s: end_ns.map(|end| end.saturating_sub(schedule.warmup_ns) as f64 / 1e9),
+        cooldown_s: schedule.cooldown_ns as f64 / 1e9,
+        timeout_s: load.timeout_ns as f64 / 1e9,
+        keep_alive: plan.requests.iter().all(|request| request.close == crate::wcat::Manner::Keep),
         same_host: gathered.same_host,
     }
 }
 
 fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu) -> Facts {
+    let wrong_statuses = tally.failures(Failure::Status);
+    let bad = tally.statuses().filter(|(status, _)| *status >= 400).map(|(_, count)| count).sum::<u64>();
     Facts {
         requests: tally.counts.requests,
-        count: plan.count,
+        count: plan.load.count,
         responses: tally.counts.responses,
-        error_statuses: tally.statuses().filter(|(status, _)| *status >= 400).map(|(_, count)| count).sum(),
+        // Those that were said to be wrong are failures already, those that were said to be right are none.
+        error_statuses: if says_status(plan) { 0 } else { bad.saturating_sub(wrong_statuses) },
         request_failures: tally.request_failures(),
         connect_failures: tally.connect_failures(),
-        connections_asked: plan.connections.into(),
+        connections_asked: connections_asked(plan),
         connections_peak: tally.counts.connections_peak,
         threads: long_enough_to_tell(gathered, cpu),
-        median_us: tally.last_byte.quantile_us(0.5),
+        median_us: tally.of(Span::LastByte).quantile_us(0.5),
         interrupted: gathered.interrupted,
         same_host: gathered.same_host,
         opaque_body_bytes: tally.counts.opaque_body_bytes,
         watch_notes: gathered.notes.clone(),
+        unsent: tally.counts.unsent,
+        own_lag_p99_us: tally.of(Span::OwnLag).quantile_us(0.99),
+        changed: tally.counts.changed,
+        ended_early: gathered.ended.is_some(),
     }
+}
+
+fn says_status(plan: &Plan) -> bool {
+    plan.requests.iter().any(|request| matches!(request.right, crate::plan::Right::Only(_)))
+}
+
+/// In an open loop connections are made as they are needed, and pauses need none: no number is asked for.
+fn connections_asked(plan: &Plan) -> u64 {
+    let waits = plan.load.think_ns.1 > 0 || plan.load.most_per_s.is_some();
+    let keeps =
+        plan.requests.iter().all(|request| request.close == crate::wcat::Manner::Keep && !request.is_old);
+    let rounds = matches!(plan.script, crate::plan::Script::Rounds(_));
+    if plan.load.is_open() || waits || rounds || !keeps {
+        return 0;
+    }
+    plan.load.clients.into()
 }
 
 /// Shares of a core mean something only over a window of some length.
 fn long_enough_to_tell(gathered: &Gathered, cpu: &Cpu) -> Vec<Generator> {
-    let long = |outcome: &Outcome| outcome.usage.wall_ns >= 500_000_000;
-    let threads = gathered.outcomes.iter().zip(&cpu.generator).filter(|(outcome, _)| long(outcome));
-    let facts = |thread: &Thread| Generator {
-        busy: thread.busy,
+    let wall_ns = |usage: &[Usage]| usage.iter().map(|usage| usage.wall_ns).sum::<u64>();
+    let threads = gathered.outcomes.iter().zip(&cpu.generator);
+    threads
+        .filter(|(outcome, _)| wall_ns(&outcome.usage) >= 500_000_000)
+        .map(|(_, thread)| generator(thread))
+        .collect()
+}
+
+pub(super) fn generator(thread: &Thread) -> Generator {
+    Generator {
+        busy: thread.busy - thread.spun,
         starved: thread.starved.unwrap_or(0.0),
         mean_wait_us: thread.mean_wait_us.unwrap_or(0.0),
-    };
-    threads.map(|(_, thread)| facts(thread)).collect()
+    }
 }
 
 fn errors(tally: &Tally) -> Errors {
@@ -146,90 +204,126 @@ fn errors(tally: &Tally) -> Errors {
 }
 
 fn latencies(tally: &Tally) -> Latencies {
+    let of = |span| Summary::of(tally.of(span));
     Latencies {
-        connect: Summary::of(&tally.connect),
-        first_byte: Summary::of(&tally.first_byte),
-        last_byte: Summary::of(&tally.last_byte),
-        hit_first_byte: Summary::of(&tally.hit_first_byte),
-        hit_last_byte: Summary::of(&tally.hit_last_byte),
-        miss_first_byte: Summary::of(&tally.miss_first_byte),
-        miss_last_byte: Summary::of(&tally.miss_last_byte),
-        failed: Summary::of(&tally.failed),
+        connect: of(Span::Connect),
+        first_byte: of(Span::FirstByte),
+        last_byte: of(Span::LastByte),
+        hit_first_byte: of(Span::HitFirstByte),
+        hit_last_byte: of(Span::HitLastByte),
+        miss_first_byte: of(Span::MissFirstByte),
+        miss_last_byte: of(Span::MissLastByte),
+        failed: of(Span::Failed),
+        tls: of(Span::Tls),
+        response: of(Span::Response),
+        send_lag: of(Span::SendLag),
+        own_lag: of(Span::OwnLag),
+        stale_first_byte: of(Span::StaleFirstByte),
+        stale_last_byte: of(Span::StaleLastByte),
+        revalidated_first_byte: of(Span::RevalidatedFirstByte),
+        revalidated_last_byte: of(Span::RevalidatedLastByte),
+        round: of(Span::Round),
     }
 }
 
 fn bytes(tally: &Tally, gathered: &Gathered) -> Bytes {
     let counts = &tally.counts;
-    let plain = counts.body_bytes.saturating_sub(counts.gzip_body_bytes + counts.opaque_body_bytes);
-    let unzipped = gathered.ratio.apply(counts.gzip_body_bytes);
-    let decoded = unzipped.filter(|_| counts.opaque_body_bytes == 0).map(|unzipped| plain + unzipped);
+    let plain = counts.body_bytes.saturating_sub(counts.coded_body_bytes + counts.opaque_body_bytes);
+    let undone = gathered.ratio.apply(counts.coded_body_bytes);
+    let decoded = undone.filter(|_| counts.opaque_body_bytes == 0).map(|undone| plain + undone);
     Bytes {
         read: counts.wire_read_bytes,
         written: counts.wire_written_bytes,
         heads: counts.head_bytes,
         bodies: counts.body_bytes,
         decoded,
-        gzip_bodies: counts.gzip_body_bytes,
+        gzip_bodies: counts.coded_body_bytes,
         opaque_bodies: counts.opaque_body_bytes,
         decoded_samples: gathered.ratio.bodies,
     }
 }
 
 fn cache(tally: &Tally) -> Cache {
-    let (hits, misses) = (tally.hit_last_byte.count(), tally.miss_last_byte.count());
-    let known = hits + misses;
+    let count = |span| tally.of(span).count();
+    let (hits, misses) = (count(Span::HitLastByte), count(Span::MissLastByte));
+    let (stale, revalidated) = (count(Span::StaleLastByte), count(Span::RevalidatedLastByte));
+    let known = hits + misses + stale + revalidated;
     Cache {
         hits,
         misses,
+        stale,
+        revalidated,
         unknown: tally.counts.unknown,
-        hit_ratio: (known > 0).then(|| hits as f64 / known as f64),
+        hit_ratio: (known > 0).then(|| (hits + stale) as f64 / known as f64),
         hit_body_bytes: tally.counts.hit_body_bytes,
     }
 }
 
+/// One of our threads, over one step or several.
+pub(super) fn thread(usage: &[Usage]) -> Thread {
+    let wall = usage.iter().map(|usage| usage.wall_ns).sum::<u64>().max(1) as f64;
+    let sum = |of: fn(&Usage) -> u64| usage.iter().map(of).sum::<u64>() as f64;
+    let waited = usage.iter().try_fold((0_u64, 0_u64), |(ns, turns), usage| {
+        usage.waited.map(|waited| (ns + waited.ns, turns + waited.turns))
+    });
+    Thread {
+        busy: sum(|usage| usage.cpu_ns) / wall,
+        starved: waited.map(|(ns, _)| ns as f64 / wall),
+        mean_wait_us: waited.map(|(ns, turns)| ns as f64 / 1e3 / turns.max(1) as f64),
+        longest_turn_us: usage.iter().map(|usage| usage.longest_turn_ns).max().unwrap_or(0) as f64 / 1e3,
+        // What was spent waiting awake is never more than what was spent: the one is seen by the clock, the other by the
+        // scheduler.
+        spun: sum(|usage| usage.spun_ns.min(usage.cpu_ns)) / wall,
+    }
+}
+
+/// CPU of the servers within a step, and their memory at its end.
+pub(super) fn used(seen: &StepSeen) -> Vec<(u64, u64, u32)> {
+    let pairs = seen.before.iter().flatten().zip(seen.after.iter().flatten());
+    pairs
+        .map(|(before, after)| (after.cpu_us.saturating_sub(before.cpu_us), after.rss_bytes, after.processes))
+        .collect()
+}
+
 fn cpu(gathered: &Gathered, tally: &Tally, window_s: f64) -> Cpu {
     let answers = tally.counts.window_answers.max(1) as f64;
-    let thread = |outcome: &Outcome| {
-        let wall = outcome.usage.wall_ns.max(1) as f64;
-        Thread {
-            busy: outcome.usage.cpu_ns as f64 / wall,
-            starved: outcome.usage.waited.map(|waited| waited.ns as f64 / wall),
-            mean_wait_us: outcome
-                .usage
-                .waited
-                .map(|waited| waited.ns as f64 / 1e3 / waited.turns.max(1) as f64),
-            longest_turn_us: outcome.usage.longest_turn_ns as f64 / 1e3,
-        }
-    };
-    let own_ns: u64 = gathered.outcomes.iter().map(|outcome| outcome.usage.cpu_ns).sum();
+    let own_ns: u64 =
+        gathered.outcomes.iter().flat_map(|outcome| &outcome.usage).map(|usage| usage.cpu_ns).sum();
+    let steps: Vec<Vec<(u64, u64, u32)>> = gathered.steps.iter().map(used).collect();
     let servers: Vec<Server> = gathered
         .roots
         .iter()
-        .zip(gathered.before.iter().zip(&gathered.after))
-        .map(|(root, (before, after))| {
-            let cpu_us = after.cpu_us.saturating_sub(before.cpu_us);
+        .enumerate()
+        .map(|(at, root)| {
+            let of_root = || steps.iter().filter_map(|step| step.get(at));
+            let cpu_us: u64 = of_root().map(|(cpu_us, ..)| cpu_us).sum();
+            let (rss_bytes, processes) =
+                of_root().next_back().map_or((0, 0), |(_, rss, count)| (*rss, *count));
             Server {
                 name: root.name.clone(),
                 pid: root.pid,
-                processes: after.processes,
+                processes,
                 found: root.found,
                 cpu_us,
                 cores: if window_s > 0.0 { cpu_us as f64 / 1e6 / window_s } else { 0.0 },
                 us_per_request: cpu_us as f64 / answers,
-                rss_bytes: after.rss_bytes,
+                rss_bytes,
             }
         })
         .collect();
     Cpu {
-        generator: gathered.outcomes.iter().map(thread).collect(),
+        generator: gathered.outcomes.iter().map(|outcome| thread(&outcome.usage)).collect(),
         generator_us_per_request: own_ns as f64 / 1e3 / answers,
         server_us_per_request: (!servers.is_empty()).then(|| servers.iter().map(|s| s.us_per_request).sum()),
         servers,
     }
 }
 
-fn series(plan: &Plan, gathered: &Gathered, window_s: f64) -> Series {
-    let window_start_s = plan.schedule.window_start_ns() as f64 / 1e9;
+fn series(plan: &Plan, gathered: &Gathered) -> Series {
+    let schedule = &plan.load.schedule;
+    let window_start_s = schedule.window_start_ns() as f64 / 1e9;
+    let last = gathered.steps.len().saturating_sub(1);
+    let window_end_s = schedule.window(last).0 as f64 / 1e9 + window_s(plan, gathered, last);
     let points = gathered.series.points().iter().map(|slice| Point {
         at_s: slice.second,
         responses: slice.answers,
@@ -241,7 +335,36 @@ fn series(plan: &Plan, gathered: &Gathered, window_s: f64) -> Series {
     Series {
         interval_s: gathered.series.interval_s(),
         window_start_s,
-        window_end_s: window_start_s + window_s,
+        window_end_s,
         points: points.collect(),
     }
+}
+
+fn rounds(plan: &Plan) -> Vec<String> {
+    match &plan.script {
+        crate::plan::Script::Requests(_) => Vec::new(),
+        crate::plan::Script::Rounds(rounds) => rounds.all().iter().map(|round| round.name.clone()).collect(),
+    }
+}
+
+/// The rows that were kept, with their names; one alone says nothing that the whole does not.
+fn rows(names: &[String], gathered: &Gathered, of: fn(&crate::sender::Outcome) -> &Rows) -> Vec<Row> {
+    let mut all = Rows::default();
+    gathered.outcomes.iter().for_each(|outcome| all.merge(of(outcome)));
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    let last = all.all().len().saturating_sub(1);
+    let shared = names.len().saturating_sub(last);
+    let named = all.all().iter().zip(names).enumerate();
+    named
+        .map(|(at, (row, name))| Row {
+            name: if at == last && shared > 1 { format!("{shared} others") } else { name.clone() },
+            answers: row.answers,
+            failures: row.failures,
+            body_bytes: row.body_bytes,
+            p50_us: row.times.quantile_us(0.5),
+            p99_us: row.times.quantile_us(0.99),
+        })
+        .collect()
 }

@@ -8,6 +8,8 @@
 mod assemble;
 pub mod decode;
 mod progress;
+mod steps;
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +19,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::plan::Plan;
 use crate::report::model::Run;
-use crate::sender::{self, Address, Clock, Message, Outcome, Shared};
+use crate::rule::Rule;
+use crate::sender::{self, Address, Clock, Message, Outcome, Shared, Ways};
+use crate::tally::Tally;
 use crate::tally::series::Series;
 use crate::usage::{self, Reading, Root, listener};
 
@@ -30,6 +34,8 @@ pub struct Wanted {
     pub method: String,
     /// Servers to watch: name, pid.
     pub servers: Vec<(Option<String>, u32)>,
+    /// Rules that end the run early.
+    pub until: Vec<Rule>,
     /// Whether to show a progress line on stderr.
     pub progress: bool,
 }
@@ -46,15 +52,25 @@ pub enum Trouble {
 /// Everything gathered, before it is put into words.
 struct Gathered {
     outcomes: Vec<Outcome>,
+    steps: Vec<StepSeen>,
     series: Series,
     ratio: decode::Ratio,
     roots: Vec<Root>,
-    before: Vec<Reading>,
-    after: Vec<Reading>,
     notes: Vec<String>,
     same_host: bool,
     started_unix_ms: u64,
     interrupted: bool,
+    /// The rule that ended it, in words.
+    ended: Option<String>,
+}
+
+/// What was seen of one level of load.
+#[derive(Default)]
+struct StepSeen {
+    tally: Tally,
+    /// The servers when its measured window began, and when it ended.
+    before: Option<Vec<Reading>>,
+    after: Option<Vec<Reading>>,
 }
 
 /// Runs the plan. `stop` is set by Ctrl-C.
@@ -62,13 +78,15 @@ struct Gathered {
 /// # Errors
 /// [`Trouble`] when there is nothing to report.
 pub fn run(plan: &Plan, wanted: &Wanted, stop: Arc<AtomicBool>) -> Result<Run, Trouble> {
-    let mut addresses = Vec::with_capacity(plan.origins.len());
-    for origin in &plan.origins {
-        addresses.push(sender::resolve(origin).map_err(Trouble::Unreachable)?);
-    }
-    raise_file_limit(u64::from(plan.connections) + 64);
-    let local: Vec<&Address> =
-        addresses.iter().flatten().filter(|address| listener::is_local(address)).collect();
+    let ways = ways(plan)?;
+    raise_file_limit(u64::from(plan.load.clients) + 64);
+    let meant = plan.origins_meant();
+    let local: Vec<&Address> = meant
+        .iter()
+        .filter_map(|origin| ways.addresses.get(*origin))
+        .flatten()
+        .filter(|address| listener::is_local(address))
+        .collect();
     let holders: Vec<u32> = local.iter().flat_map(|address| listener::holders(address)).collect();
     let (roots, mut notes) = usage::roots(&wanted.servers, usage::tops(&dedup(holders)));
     if roots.is_empty() && !local.is_empty() {
@@ -85,9 +103,9 @@ pub fn run(plan: &Plan, wanted: &Wanted, stop: Arc<AtomicBool>) -> Result<Run, T
         let clock = Clock::start();
         let (out, inbox) = mpsc::channel();
         let mut threads = Vec::new();
-        for number in 0..plan.threads {
-            let (addresses, shared, out) = (&addresses, &shared, out.clone());
-            let work = move || sender::work(plan, addresses, number, clock, shared, out);
+        for number in 0..plan.load.threads {
+            let (ways, shared, out) = (&ways, &shared, out.clone());
+            let work = move || sender::work(plan, ways, number, clock, shared, out);
             let thread = thread::Builder::new().name(format!("send-{number}")).spawn_scoped(scope, work);
             match thread {
                 Ok(thread) => threads.push(thread),
@@ -113,33 +131,51 @@ pub fn run(plan: &Plan, wanted: &Wanted, stop: Arc<AtomicBool>) -> Result<Run, T
                 }
             }
         }
-        let Watched { series, ratio, before, after } = watched;
+        let Watched { series, ratio, steps, ended } = watched;
         let interrupted = shared.stop.load(Ordering::Relaxed);
         Ok(Gathered {
             outcomes,
+            steps,
             series,
             ratio,
             roots,
-            before,
-            after,
             notes,
             same_host,
             started_unix_ms,
             interrupted,
+            ended,
         })
     })?;
     gathered.notes.extend(gathered.ratio.note());
     let connected = shared.connected.load(Ordering::Relaxed);
     if !connected && !gathered.interrupted {
-        let why = gathered.outcomes.iter().flat_map(|outcome| outcome.tally.samples.values()).next();
+        let why = gathered.outcomes.iter().flat_map(|outcome| outcome.whole.samples.values()).next();
         let why = why.map_or("no connection could be made", String::as_str);
-        let named: Vec<&str> = plan.origins.iter().map(|origin| origin.name.as_str()).collect();
+        let named = meant.iter().filter_map(|origin| plan.origins.get(*origin)).map(|o| o.name.as_str());
         return Err(Trouble::Unreachable(format!(
             "cannot connect to {}: {why}; is the server running, and is the port right?",
-            named.join(", ")
+            named.collect::<Vec<_>>().join(", ")
         )));
     }
     Ok(assemble::report(plan, wanted, gathered))
+}
+
+/// Finds the addresses of all servers, and what is needed for TLS.
+fn ways(plan: &Plan) -> Result<Ways, Trouble> {
+    let meant = plan.origins_meant();
+    let mut ways = Ways::default();
+    for (number, origin) in plan.origins.iter().enumerate() {
+        match sender::resolve(origin) {
+            Ok(addresses) => ways.addresses.push(addresses),
+            Err(why) if meant.contains(&number) => return Err(Trouble::Unreachable(why)),
+            // Only a redirect would lead there, and then it says so.
+            Err(_) => ways.addresses.push(Vec::new()),
+        }
+    }
+    if plan.origins.iter().any(|origin| origin.secure) {
+        ways.tls = Some(sender::trust::config(&plan.manners.trust).map_err(Trouble::System)?);
+    }
+    Ok(ways)
 }
 
 fn dedup(mut pids: Vec<u32>) -> Vec<u32> {
@@ -151,11 +187,11 @@ fn dedup(mut pids: Vec<u32>) -> Vec<u32> {
 struct Watched {
     series: Series,
     ratio: decode::Ratio,
-    before: Vec<Reading>,
-    after: Vec<Reading>,
+    steps: Vec<StepSeen>,
+    ended: Option<String>,
 }
 
-/// Listens to the threads until the last is done; reads the servers at both ends of the window.
+/// Listens to the threads until the last is done; reads the servers at both ends of each window.
 fn collect(
     plan: &Plan,
     wanted: &Wanted,
@@ -164,41 +200,58 @@ fn collect(
     inbox: &Receiver<Message>,
     shared: &Shared,
 ) -> Watched {
-    let mut progress = progress::Progress::new(wanted.progress, plan.schedule, plan.count);
+    let schedule = &plan.load.schedule;
+    let mut progress = progress::Progress::new(wanted.progress, schedule.clone(), plan.load.count);
     let mut series = Series::default();
     let mut ratio = decode::Ratio::default();
-    let (mut before, mut after) = (None, None);
+    let mut steps: Vec<StepSeen> = schedule.steps.iter().map(|_| StepSeen::default()).collect();
+    let mut present: Option<usize> = None;
+    let mut watch = watch::Watch::new(&wanted.until, schedule);
+    let mut ended = None;
     loop {
         let now_ns = clock.now_ns();
-        if before.is_none() && now_ns >= plan.schedule.window_start_ns() {
-            before = Some(usage::read(roots));
+        let phase = schedule.phase_at(now_ns).measured().map(usize::from);
+        if phase != present {
+            let reading = usage::read(roots);
+            if let Some(step) = present.and_then(|step| steps.get_mut(step)) {
+                step.after = Some(reading.clone());
+            }
+            if let Some(step) = phase.and_then(|step| steps.get_mut(step)) {
+                step.before = Some(reading);
+            }
+            present = phase;
         }
-        if after.is_none() && plan.schedule.window_end_ns().is_some_and(|end| now_ns >= end) {
-            after = Some(usage::read(roots));
-        }
-        let next_ns = match (&before, &after) {
-            (None, _) => plan.schedule.window_start_ns(),
-            (_, None) => plan.schedule.window_end_ns().unwrap_or(u64::MAX),
-            _ => u64::MAX,
-        };
-        let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns).min(200_000_000));
+        let wait =
+            Duration::from_nanos(schedule.next_edge_ns(now_ns).saturating_sub(now_ns).min(200_000_000));
         match inbox.recv_timeout(wait) {
             Ok(Message::Slice(slice)) => {
                 progress.add(&slice);
                 series.add(&slice);
+                watch.add(&slice);
             }
-            Ok(Message::Sample(body)) => {
-                ratio.add(&body);
+            Ok(Message::Step(number, tally)) => {
+                if let Some(step) = steps.get_mut(usize::from(number)) {
+                    step.tally.merge(&tally);
+                }
+            }
+            Ok(Message::Sample(sample)) => {
+                ratio.add(sample.coding, &sample.body);
                 shared.samples_out.fetch_sub(1, Ordering::Relaxed);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+        if let Some((rule, value)) = watch.broken(clock.now_ns()).filter(|_| ended.is_none()) {
+            ended = Some(format!("{rule} held: it was {}", rule.shown(value)));
+            shared.enough.store(true, Ordering::Relaxed);
+        }
         progress.show(clock.now_ns());
     }
     progress.clear();
-    let read = || usage::read(roots);
-    Watched { series, ratio, before: before.unwrap_or_else(read), after: after.unwrap_or_else(read) }
+    if let Some(step) = present.and_then(|step| steps.get_mut(step)) {
+        step.after = Some(usage::read(roots));
+    }
+    Watched { series, ratio, steps, ended }
 }
 
 /// Each connection is a file; the soft limit is often 1024 where the hard one is far higher.

@@ -49,11 +49,19 @@ impl Progress {
         }
         self.shown_at_ns = now_ns;
         let seconds = now_ns as f64 / 1e9;
+        let steps = self.schedule.steps.len();
+        let level = |step: u16| match self.schedule.steps.get(usize::from(step)) {
+            Some(level) if steps > 1 => {
+                format!(" step {} of {steps} ({})", step + 1, units::rate(level.level))
+            }
+            _ => String::new(),
+        };
         let phase = match self.schedule.phase_at(now_ns) {
-            Phase::Warmup => "warming up",
-            Phase::Measure => "measuring",
-            Phase::Cooldown => "cooling down",
-            Phase::Over => "waiting for the last answers",
+            Phase::Warmup => "warming up".to_owned(),
+            Phase::Settle(step) => format!("settling{}", level(step)),
+            Phase::Measure(step) => format!("measuring{}", level(step)),
+            Phase::Cooldown => "cooling down".to_owned(),
+            Phase::Over => "waiting for the last answers".to_owned(),
         };
         let end = self
             .schedule

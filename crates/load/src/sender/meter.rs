@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use crate::pacer::Phase;
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU of one thread inside the measured window.
@@ -17,6 +18,8 @@ pub struct Usage {
     pub waited: Option<Waited>,
     /// Longest time between two looks at the sockets that was not spent waiting for them.
     pub longest_turn_ns: u64,
+    /// Of the CPU, what was spent only on being awake in time.
+    pub spun_ns: u64,
 }
 
 /// Waiting for a core, as the scheduler counts it.
@@ -35,54 +38,61 @@ struct Mark {
     waited: Option<Waited>,
 }
 
-/// Two marks: the window's start and its end.
+/// Two marks of each step: where its measured window starts, and where it ends.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    start: Option<Mark>,
-    end: Option<Mark>,
+    steps: Vec<Usage>,
+    /// The step that is measured now, and since when.
+    present: Option<(usize, Mark)>,
     longest_turn_ns: u64,
+    spun_ns: u64,
 }
 
 impl Meter {
-    /// Marks what is due at `now_ns`.
-    pub(super) fn pass(&mut self, now_ns: u64, window_start_ns: u64, window_end_ns: Option<u64>) {
-        if self.start.is_none() && now_ns >= window_start_ns {
-            self.start = Some(mark(now_ns));
+    /// Takes note of the phase at `now_ns`.
+    pub(super) fn pass(&mut self, now_ns: u64, phase: Phase) {
+        let step = phase.measured().map(usize::from);
+        if step == self.present.map(|(step, _)| step) {
+            return;
         }
-        if self.end.is_none() && window_end_ns.is_some_and(|end| now_ns >= end) {
-            self.end = Some(mark(now_ns));
+        let here = mark(now_ns);
+        if let Some((step, start)) = self.present.take() {
+            self.steps.resize(self.steps.len().max(step + 1), Usage::default());
+            if let Some(usage) = self.steps.get_mut(step) {
+                *usage = between(start, here, self.longest_turn_ns, self.spun_ns);
+            }
         }
+        (self.longest_turn_ns, self.spun_ns) = (0, 0);
+        self.present = step.map(|step| (step, here));
     }
 
     /// One turn of the loop that handled events took this long.
     pub(super) fn turn(&mut self, took_ns: u64) {
-        if self.start.is_some() && self.end.is_none() {
-            self.longest_turn_ns = self.longest_turn_ns.max(took_ns);
-        }
+        self.longest_turn_ns = self.longest_turn_ns.max(took_ns);
     }
 
-    /// When the next mark is due.
-    pub(super) fn next_edge_ns(&self, window_start_ns: u64, window_end_ns: Option<u64>) -> u64 {
-        match (self.start, self.end) {
-            (None, _) => window_start_ns,
-            (_, None) => window_end_ns.unwrap_or(u64::MAX),
-            _ => u64::MAX,
-        }
+    /// So long the thread was awake only to be in time.
+    pub(super) fn spun(&mut self, took_ns: u64) {
+        self.spun_ns += took_ns;
     }
 
     /// The sums, at the end of the run.
-    pub(super) fn finish(self, now_ns: u64) -> Usage {
-        let end = self.end.unwrap_or_else(|| mark(now_ns));
-        let Some(start) = self.start else { return Usage::default() };
-        Usage {
-            wall_ns: end.wall_ns.saturating_sub(start.wall_ns),
-            cpu_ns: end.cpu_ns.saturating_sub(start.cpu_ns),
-            waited: end.waited.zip(start.waited).map(|(end, start)| Waited {
-                ns: end.ns.saturating_sub(start.ns),
-                turns: end.turns.saturating_sub(start.turns),
-            }),
-            longest_turn_ns: self.longest_turn_ns,
-        }
+    pub(super) fn finish(mut self, now_ns: u64) -> Vec<Usage> {
+        self.pass(now_ns, Phase::Over);
+        self.steps
+    }
+}
+
+fn between(start: Mark, end: Mark, longest_turn_ns: u64, spun_ns: u64) -> Usage {
+    Usage {
+        wall_ns: end.wall_ns.saturating_sub(start.wall_ns),
+        cpu_ns: end.cpu_ns.saturating_sub(start.cpu_ns),
+        waited: end.waited.zip(start.waited).map(|(end, start)| Waited {
+            ns: end.ns.saturating_sub(start.ns),
+            turns: end.turns.saturating_sub(start.turns),
+        }),
+        longest_turn_ns,
+        spun_ns,
     }
 }
 
@@ -114,18 +124,21 @@ mod tests {
     }
 
     #[test]
-    fn the_window_lies_between_the_marks() {
+    fn each_step_has_its_window() {
         let mut meter = Meter::default();
-        assert_eq!(meter.next_edge_ns(100, Some(200)), 100);
-        meter.pass(50, 100, Some(200));
+        meter.pass(50, Phase::Warmup);
         meter.turn(9);
-        meter.pass(110, 100, Some(200));
-        assert_eq!(meter.next_edge_ns(100, Some(200)), 200);
+        meter.pass(110, Phase::Measure(0));
         meter.turn(7);
-        meter.pass(205, 100, Some(200));
+        meter.spun(3);
+        meter.pass(150, Phase::Measure(0));
+        meter.pass(205, Phase::Settle(1));
         meter.turn(8);
-        let usage = meter.finish(900);
-        assert_eq!((usage.wall_ns, usage.longest_turn_ns), (95, 7));
-        assert_eq!(Meter::default().finish(5), Usage::default());
+        meter.pass(300, Phase::Measure(1));
+        let usage = meter.finish(390);
+        let seen: Vec<(u64, u64, u64)> =
+            usage.iter().map(|usage| (usage.wall_ns, usage.longest_turn_ns, usage.spun_ns)).collect();
+        assert_eq!(seen, [(95, 7, 3), (90, 0, 0)]);
+        assert!(Meter::default().finish(5).is_empty());
     }
 }

@@ -3,7 +3,7 @@
 //! Not here: what is done with the bytes.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -54,8 +54,8 @@ pub fn resolve(origin: &Origin) -> Result<Vec<Address>, String> {
     }
 }
 
-/// Begins to connect; the socket becomes writable when it is decided.
-pub(super) fn connect(address: &Address) -> Result<OwnedFd, Errno> {
+/// Begins to connect, from `source` if one is given; the socket becomes writable when it is decided.
+pub(super) fn connect(address: &Address, source: Option<IpAddr>) -> Result<OwnedFd, Errno> {
     let family = match address {
         Address::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
         Address::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
@@ -66,6 +66,9 @@ pub(super) fn connect(address: &Address) -> Result<OwnedFd, Errno> {
     let begun = match address {
         Address::Tcp(address) => {
             set_tcp_nodelay(&socket, true)?;
+            if let Some(source) = source {
+                net::bind(&socket, &SocketAddr::new(source, 0))?;
+            }
             net::connect(&socket, address)
         }
         Address::Unix(path) => net::connect(&socket, &SocketAddrUnix::new(path)?),
@@ -74,6 +77,12 @@ pub(super) fn connect(address: &Address) -> Result<OwnedFd, Errno> {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
         Err(error) => Err(error),
     }
+}
+
+/// Ends a connection by a reset, so that its port is free at once.
+pub(super) fn reset(socket: &OwnedFd) {
+    // If it is refused, the connection ends as others do.
+    let _ = rustix::net::sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
 }
 
 /// What became of a connect.

@@ -1,23 +1,27 @@
-//! The loop of one thread: wait for sockets, hand each event to the desk, look at the clock.
+//! The loop of one thread: waits for events, hands them to the desk, looks at the wheel, the timers and the arrivals.
 //!
-//! Not here: what an event leads to ([`super::desk`]).
+//! Not here: what happens to a client ([`super::desk`], [`super::course`], [`super::exchange`]).
 
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-use super::conn::{Conn, State};
+use super::client::{Client, State};
 use super::desk::Desk;
+use super::exchange::broken;
+use super::ledger::Ledger;
 use super::meter::Meter;
-use super::wheel::{TICK_NS, Wheel};
-use super::{Address, Clock, Message, Outcome, Shared, socket};
-use crate::pacer::{Pacer, Phase};
-use crate::plan::Plan;
-use crate::tally::Tally;
+use super::timers::Timers;
+use super::waiter::{self, Waiter};
+use super::wheel::Wheel;
+use super::{Clock, Message, Outcome, Shared, Ways, socket};
+use crate::check::First;
+use crate::pacer::{Arrivals, Pacer, Phase};
+use crate::plan::{Plan, Script, Shape};
+use crate::tally::Rows;
 use crate::tally::series::Slice;
 
 /// One read buffer per thread, not per connection.
@@ -28,165 +32,309 @@ const EVENTS: usize = 256;
 const READS_IN_A_ROW: u32 = 8;
 
 pub(super) struct Worker<'a> {
-    conns: Vec<Conn>,
+    clients: Vec<Client>,
     desk: Desk<'a>,
+    waiter: Waiter,
     buffer: Vec<u8>,
+    /// Where TLS puts what it made of the bytes read.
+    plain: Vec<u8>,
 }
 
 impl<'a> Worker<'a> {
     pub(super) fn new(
         plan: &'a Plan,
-        addresses: &'a [Vec<Address>],
+        ways: &'a Ways,
         thread: u32,
         clock: Clock,
         shared: &'a Shared,
         out: Sender<Message>,
     ) -> io::Result<Worker<'a>> {
-        let conns: Vec<Conn> =
-            plan.connections_of(thread).map(|index| Conn::new(plan.origin_of(index))).collect();
+        let load = &plan.load;
+        let clients: Vec<Client> = plan
+            .clients_of(thread)
+            .enumerate()
+            .map(|(place, index)| {
+                Client::new(index, plan.rank_of(thread, place), plan.home_of(index), load.seed)
+            })
+            .collect();
+        let arrivals = match load.shape {
+            Shape::Closed => None,
+            Shape::Open { spacing, .. } => {
+                Some(Arrivals::new(load.schedule.pieces(), spacing, load.seed, thread, load.threads))
+            }
+        };
+        let per_thread = |rate: f64| (1e9 * f64::from(load.threads) / rate) as u64;
+        let flat = load
+            .schedule
+            .pieces()
+            .iter()
+            .all(|piece| piece.from == piece.to && piece.from >= f64::from(load.clients));
+        let rounds = match &plan.script {
+            Script::Requests(_) => 0,
+            Script::Rounds(rounds) => rounds.all().len(),
+        };
         let desk = Desk {
             plan,
-            addresses,
+            addresses: &ways.addresses,
+            tls: ways.tls.as_ref(),
             shared,
             clock,
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             wheel: Wheel::new(),
-            pacer: Pacer::new(plan.schedule, plan.budget_of(thread)),
-            tally: Tally::default(),
+            timers: Timers::default(),
+            pacer: Pacer::new(load.schedule.clone(), plan.budget_of(thread)),
+            arrivals,
+            ready: Vec::new(),
+            unready: Vec::new(),
+            // Threads begin at different points of the gap, so that together they are as even as one.
+            slot_ns: load.most_per_s.map_or(0, |rate| (1e9 / rate) as u64 * u64::from(thread)),
+            slot_gap_ns: load.most_per_s.map_or(0, per_thread),
+            everyone: flat,
+            ledger: Ledger::new(out.clone()),
+            rows: Rows::new(plan.rows.len()),
+            rounds: Rows::new(rounds),
+            first: First::default(),
             meter: Meter::default(),
             slice: Slice::default(),
             out,
-            live: conns.len(),
-            measuring: 0,
-            turns: (0..plan.origins.len()).map(|origin| plan.first_of(thread, origin)).collect(),
+            live: clients.len(),
+            turns: (0..plan.homes.len()).map(|home| plan.first_of(thread, home)).collect(),
             preferred: vec![0; plan.origins.len()],
-            window_start_ns: plan.schedule.window_start_ns(),
-            window_end_ns: plan.schedule.window_end_ns().unwrap_or(u64::MAX),
         };
-        Ok(Worker { conns, desk, buffer: vec![0; BUFFER_BYTES] })
+        let waiter = Waiter::new(&desk.epoll, load.precise)?;
+        Ok(Worker { clients, desk, waiter, buffer: vec![0; BUFFER_BYTES], plain: Vec::new() })
     }
 
     pub(super) fn run(mut self) -> io::Result<Outcome> {
         let blank = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let mut events = [blank; EVENTS];
-        let schedule = self.desk.plan.schedule;
+        let schedule = &self.desk.plan.load.schedule;
         let start_ns = self.desk.clock.now_ns();
-        self.desk.meter.pass(start_ns, schedule.window_start_ns(), schedule.window_end_ns());
-        for (id, conn) in (0_u32..).zip(&mut self.conns) {
-            self.desk.open(conn, id, start_ns);
+        self.desk.meter.pass(start_ns, schedule.phase_at(start_ns));
+        for (id, client) in (0_u32..).zip(&mut self.clients) {
+            self.desk.equip(client);
+            self.desk.next(client, id, start_ns);
         }
         let mut now_ns = self.desk.clock.now_ns();
+        let mut edge_ns = schedule.next_edge_ns(start_ns);
         loop {
-            let edge_ns = self.desk.meter.next_edge_ns(schedule.window_start_ns(), schedule.window_end_ns());
-            let due_ns = self.desk.wheel.next_tick_ns().min(edge_ns);
-            if now_ns >= due_ns {
-                self.tick(now_ns);
-                self.desk.meter.pass(now_ns, schedule.window_start_ns(), schedule.window_end_ns());
+            let tick_ns = self.desk.wheel.next_tick_ns();
+            if now_ns >= tick_ns || now_ns >= edge_ns {
+                let phase = schedule.phase_at(now_ns);
+                self.desk.meter.pass(now_ns, phase);
+                edge_ns = schedule.next_edge_ns(now_ns);
+                if now_ns >= tick_ns {
+                    self.tick(now_ns, phase);
+                }
                 if self.is_over(now_ns) {
                     break;
                 }
-                continue;
             }
-            if self.desk.live == 0 && self.desk.measuring == 0 {
+            if self.desk.live == 0 && self.desk.ledger.in_flight() == 0 {
                 break;
             }
-            let count = match epoll::wait(&self.desk.epoll, &mut events, Some(&timeout(due_ns - now_ns))) {
-                Ok(count) => count,
-                Err(Errno::INTR) => 0,
-                Err(error) => return Err(error.into()),
-            };
+            self.due(now_ns);
+            let exact_ns = self.exact_ns();
+            let coarse_ns = self.desk.wheel.next_tick_ns().min(edge_ns);
+            let slept_ns = self.desk.clock.now_ns();
+            let (count, awake) =
+                self.waiter.wait(&self.desk.epoll, &mut events, slept_ns, exact_ns, coarse_ns)?;
             let woken_ns = self.desk.clock.now_ns();
             for event in events.iter().take(count) {
                 let (flags, data) = (event.flags, event.data);
                 self.event(flags, data.u64());
             }
             now_ns = self.desk.clock.now_ns();
-            self.desk.meter.turn(now_ns.saturating_sub(woken_ns));
+            if awake && count == 0 {
+                self.desk.meter.spun(now_ns.saturating_sub(slept_ns));
+            } else {
+                self.desk.meter.turn(now_ns.saturating_sub(woken_ns));
+            }
             self.desk.roll(now_ns, false);
         }
         Ok(self.close(now_ns))
     }
 
-    fn is_over(&self, now_ns: u64) -> bool {
-        let stopped = self.desk.shared.stop.load(Ordering::Relaxed);
-        let over = self.desk.plan.schedule.phase_at(now_ns) == Phase::Over;
-        stopped || ((over || self.desk.live == 0) && self.desk.measuring == 0)
+    fn is_over(&mut self, now_ns: u64) -> bool {
+        let desk = &mut self.desk;
+        let stopped = desk.shared.stop.load(Ordering::Relaxed);
+        let over = desk.plan.load.schedule.phase_at(now_ns) == Phase::Over || desk.is_enough();
+        stopped || ((over || desk.live == 0) && desk.ledger.in_flight() == 0)
     }
 
-    fn tick(&mut self, now_ns: u64) {
+    fn tick(&mut self, now_ns: u64, phase: Phase) {
         while let Some((tick, ids)) = self.desk.wheel.take(now_ns) {
             for id in ids {
-                if let Some(conn) = self.conns.get_mut(id as usize) {
-                    self.desk.wheel_came(conn, id, tick, now_ns);
+                if let Some(client) = self.clients.get_mut(id as usize) {
+                    self.desk.wheel_came(client, id, tick, now_ns);
                 }
             }
         }
+        self.desk.ledger.turn(phase);
         self.desk.roll(now_ns, false);
     }
 
-    fn event(&mut self, flags: EventFlags, token: u64) {
-        let id = (token & u64::from(u32::MAX)) as u32;
-        let Some(conn) = self.conns.get_mut(id as usize) else { return };
-        if u64::from(conn.generation) != token >> 32 || conn.socket.is_none() {
+    /// The next moment that is to be met exactly.
+    fn exact_ns(&self) -> u64 {
+        let timer_ns = self.desk.timers.next_ns().unwrap_or(u64::MAX);
+        let desk = &self.desk;
+        let can_send = !desk.ready.is_empty() || !desk.unready.is_empty();
+        let arrival_ns = desk.arrivals.as_ref().filter(|_| can_send).and_then(Arrivals::peek);
+        timer_ns.min(arrival_ns.unwrap_or(u64::MAX))
+    }
+
+    /// Does what is due: pauses that are over, requests that have arrived.
+    fn due(&mut self, now_ns: u64) {
+        while let Some((id, timer)) = self.desk.timers.take(now_ns) {
+            let Some(client) = self.clients.get_mut(id as usize) else { continue };
+            if client.timer == timer && client.state == State::Idle {
+                self.desk.timer_came(client, id, now_ns);
+            }
+        }
+        if self.desk.arrivals.is_none() {
             return;
         }
-        if conn.state == State::Connecting {
-            return self.desk.connected(conn, id);
+        self.desk.pass_over(now_ns);
+        while self.desk.arrivals.as_ref().and_then(Arrivals::peek).is_some_and(|due_ns| due_ns <= now_ns) {
+            let Some(id) = self.desk.ready.pop().or_else(|| self.desk.unready.pop()) else {
+                return self.desk.drop_due(now_ns);
+            };
+            if let Some(client) =
+                self.clients.get_mut(id as usize).filter(|client| client.state == State::Idle)
+            {
+                self.desk.next(client, id, now_ns);
+            }
+        }
+    }
+
+    fn event(&mut self, flags: EventFlags, token: u64) {
+        if token == waiter::TOKEN {
+            return;
+        }
+        let id = (token & u64::from(u32::MAX)) as u32;
+        let Some(client) = self.clients.get_mut(id as usize) else { return };
+        if u64::from(client.generation) != token >> 32 || client.socket.is_none() {
+            return;
+        }
+        if client.state == State::Connecting {
+            return self.desk.connected(client, id);
         }
         if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-            let generation = conn.generation;
-            read(&mut self.desk, conn, id, &mut self.buffer);
-            if conn.generation != generation {
+            let generation = client.generation;
+            read(&mut self.desk, client, id, &mut self.buffer, &mut self.plain);
+            if client.generation != generation || client.socket.is_none() {
                 return;
             }
         }
-        if flags.contains(EventFlags::OUT) && conn.state == State::Busy {
-            self.desk.write(conn, id);
+        if flags.contains(EventFlags::OUT) {
+            match client.state {
+                State::Busy => self.desk.write(client, id),
+                State::Shaking => {
+                    let now_ns = self.desk.clock.now_ns();
+                    self.desk.shake(client, id, now_ns);
+                }
+                _ => {}
+            }
         }
     }
 
     fn close(mut self, now_ns: u64) -> Outcome {
+        self.desk.pass_over(now_ns);
         self.desk.roll(now_ns, true);
-        self.desk.tally.counts.unfinished =
-            self.conns.iter().filter(|conn| conn.is_measuring()).count() as u64;
-        let Desk { tally, meter, .. } = self.desk;
-        Outcome { tally, usage: meter.finish(now_ns), ended_ns: now_ns }
+        let Desk { ledger, meter, rows, rounds, .. } = self.desk;
+        Outcome { whole: ledger.close(), rows, rounds, usage: meter.finish(now_ns), ended_ns: now_ns }
     }
 }
 
 /// Reads what a socket has, answer by answer.
-fn read(desk: &mut Desk<'_>, conn: &mut Conn, id: u32, buffer: &mut [u8]) {
+fn read(desk: &mut Desk<'_>, client: &mut Client, id: u32, buffer: &mut [u8], plain: &mut Vec<u8>) {
     for _ in 0..READS_IN_A_ROW {
-        let Some(socket) = conn.socket.as_ref() else { return };
+        let Some(socket) = client.socket.as_ref() else { return };
         let result = socket::read(socket, buffer);
-        if conn.state == State::Done {
-            // Nothing is asked for any more: an end is no news, and bytes belong to no answer.
-            if result != Err(Errno::AGAIN) {
-                conn.socket = None;
-                desk.tally.counts.connections_open = desk.tally.counts.connections_open.saturating_sub(1);
+        if matches!(client.state, State::Done | State::Idle) {
+            // Nothing was asked for: an end is no news, and bytes belong to no answer.
+            if !matches!(result, Err(Errno::AGAIN)) {
+                let state = client.state;
+                desk.close(client);
+                client.state = state;
             }
             return;
         }
         let now_ns = desk.clock.now_ns();
         match result {
-            Ok(0) => return desk.closed(conn, id, now_ns),
+            Ok(0) if client.state == State::Shaking => {
+                return desk.shaking_failed(client, id, "the server closed in the handshake", now_ns);
+            }
+            Ok(0) => return desk.closed(client, id, now_ns),
             Ok(count) => {
-                let more = desk.take(conn, id, buffer.get(..count).unwrap_or_default(), now_ns);
+                let bytes = buffer.get(..count).unwrap_or_default();
+                desk.came(bytes.len(), now_ns);
+                let more = match client.tls.is_some() {
+                    false => desk.take(client, id, bytes, now_ns),
+                    true => through_tls(desk, client, id, bytes, plain, now_ns),
+                };
                 if !more || count < buffer.len() {
                     return;
                 }
             }
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return,
+            Err(error) if client.state == State::Shaking => {
+                return desk.shaking_failed(client, id, &socket::text(error), now_ns);
+            }
             Err(error) => {
-                return desk.fail(conn, id, socket::io_failure(error), now_ns, || socket::text(error));
+                return desk.fail(client, id, socket::io_failure(error), now_ns, || socket::text(error));
             }
         }
     }
 }
 
-/// Whole milliseconds, rounded up: `epoll_pwait` takes no less, and nothing here is due more exactly.
-fn timeout(wait_ns: u64) -> Timespec {
-    let wait_ms = wait_ns.min(TICK_NS).div_ceil(1_000_000);
-    Timespec { tv_sec: 0, tv_nsec: i64::try_from(wait_ms.min(999) * 1_000_000).unwrap_or(0) }
+/// Hands bytes to the session, and what it makes of them to the desk; whether the exchange goes on.
+fn through_tls(
+    desk: &mut Desk<'_>,
+    client: &mut Client,
+    id: u32,
+    mut bytes: &[u8],
+    plain: &mut Vec<u8>,
+    now_ns: u64,
+) -> bool {
+    plain.resize(BUFFER_BYTES, 0);
+    let generation = client.generation;
+    while !bytes.is_empty() {
+        let Some(session) = client.tls.as_mut() else { return false };
+        match session.take(bytes) {
+            Ok(used) => bytes = bytes.get(used..).unwrap_or_default(),
+            Err(error) => {
+                let (failure, why) = broken(error);
+                match client.state {
+                    State::Shaking => desk.shaking_failed(client, id, &why, now_ns),
+                    _ => desk.fail(client, id, failure, now_ns, || why),
+                }
+                return false;
+            }
+        }
+        if client.state == State::Shaking {
+            desk.shake(client, id, now_ns);
+            if client.state == State::Shaking {
+                continue;
+            }
+        }
+        while let Some(session) = client.tls.as_mut() {
+            let count = session.read(plain);
+            if count == 0 {
+                break;
+            }
+            if client.state != State::Busy {
+                return false;
+            }
+            let went_on = desk.take(client, id, plain.get(..count).unwrap_or_default(), now_ns);
+            if client.generation != generation {
+                return false;
+            }
+            if !went_on && client.tls.is_none() {
+                return false;
+            }
+        }
+    }
+    client.state == State::Busy
 }

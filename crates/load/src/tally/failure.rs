@@ -30,12 +30,17 @@ failures! {
     NoPorts = "no-ports", true, "no local port was free for another connection";
     NoFiles = "no-files", true, "no file descriptor was free for another connection";
     Connect = "connect", true, "the connection could not be made for another reason";
+    Tls = "tls", true, "the TLS handshake failed";
     Timeout = "timeout", false, "no whole answer came in time";
     Reset = "reset", false, "the server reset the connection";
     Closed = "closed", false, "the server closed the connection before a whole head";
     ShortBody = "short-body", false, "the server closed the connection inside the body";
     Parse = "parse", false, "the answer is not well-formed HTTP/1.x";
     Excess = "excess", false, "the server sent more bytes than the answer has";
+    Status = "status", false, "the answer has another status than it must have";
+    Redirect = "redirect", false, "a redirect leads in circles, nowhere, or to a server that was not named";
+    Check = "check", false, "the answer is not what --expect says";
+    Changed = "changed", false, "the answer has another content than the first of its URL";
     Other = "other", false, "another error of the socket";
 }
 

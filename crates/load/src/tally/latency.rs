@@ -10,30 +10,33 @@ use hdrhistogram::Histogram;
 /// Longest time told apart, in microseconds: an hour. Longer ones count as this in percentiles, exactly in `max`.
 const HIGHEST_US: u64 = 3_600_000_000;
 
-/// A distribution of times.
+/// A distribution of times. One of nothing takes no room.
 #[derive(Clone, Debug)]
 pub struct Latency {
-    histogram: Histogram<u64>,
+    histogram: Option<Histogram<u64>>,
     min_ns: u64,
     max_ns: u64,
     sum_ns: u128,
 }
 
 impl Default for Latency {
-    #[allow(
-        clippy::expect_used,
-        reason = "bounds 1..3.6e9 and 3 digits are constants the crate accepts; every test makes one"
-    )]
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, HIGHEST_US, 3).expect("constant bounds");
-        Latency { histogram, min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
+        Latency { histogram: None, min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
     }
+}
+
+#[allow(
+    clippy::expect_used,
+    reason = "bounds 1..3.6e9 and 3 digits are constants the crate accepts; every test makes one"
+)]
+fn fresh() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, HIGHEST_US, 3).expect("constant bounds")
 }
 
 impl Latency {
     /// Records one time.
     pub fn record(&mut self, time_ns: u64) {
-        self.histogram.saturating_record((time_ns + 500) / 1000);
+        self.histogram.get_or_insert_with(fresh).saturating_record(time_ns.saturating_add(500) / 1000);
         self.min_ns = self.min_ns.min(time_ns);
         self.max_ns = self.max_ns.max(time_ns);
         self.sum_ns += u128::from(time_ns);
@@ -41,8 +44,12 @@ impl Latency {
 
     /// Adds another distribution.
     pub fn merge(&mut self, other: &Latency) {
-        // The bounds are the same constants, so this cannot be refused.
-        let _ = self.histogram.add(&other.histogram);
+        match (&mut self.histogram, &other.histogram) {
+            (_, None) => return,
+            // The bounds are the same constants, so this cannot be refused.
+            (Some(mine), Some(theirs)) => drop(mine.add(theirs)),
+            (mine, theirs) => mine.clone_from(theirs),
+        }
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
         self.sum_ns += other.sum_ns;
@@ -50,7 +57,7 @@ impl Latency {
 
     /// How many were recorded.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
     /// The shortest, exactly; zero if there is none.
@@ -70,10 +77,8 @@ impl Latency {
 
     /// The smallest time that at least the share `q` of all does not exceed, in microseconds.
     pub fn quantile_us(&self, q: f64) -> f64 {
-        if self.count() == 0 {
-            return 0.0;
-        }
-        let value = self.histogram.value_at_quantile(q.clamp(0.0, 1.0)) as f64;
+        let Some(histogram) = self.histogram.as_ref() else { return 0.0 };
+        let value = histogram.value_at_quantile(q.clamp(0.0, 1.0)) as f64;
         value.clamp(self.min_ns as f64 / 1e3, self.max_ns as f64 / 1e3)
     }
 }

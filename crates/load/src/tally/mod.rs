@@ -7,11 +7,13 @@
 
 pub mod failure;
 pub mod latency;
+pub mod rows;
 pub mod series;
 pub mod sketch;
 
 pub use failure::Failure;
 pub use latency::Latency;
+pub use rows::Rows;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +32,8 @@ pub struct Answer {
     pub first_byte_ns: u64,
     /// From sending to the last byte.
     pub last_byte_ns: u64,
+    /// From when it was meant to be sent to when it was, if the clock says when requests are sent.
+    pub lag_ns: Option<u64>,
     /// Head bytes.
     pub head_bytes: u64,
     /// Body bytes, without chunk framing, still encoded.
@@ -38,6 +42,60 @@ pub struct Answer {
     pub wire_read_bytes: u64,
     /// All bytes written for its request.
     pub wire_written_bytes: u64,
+}
+
+macro_rules! spans {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal,)+) => {
+        /// The distributions of times that are kept. Codes are stable: they stand in stored runs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Span { $($(#[$doc])* $variant,)+ }
+
+        impl Span {
+            /// All of them.
+            pub const ALL: [Span; Self::COUNT] = [$(Span::$variant,)+];
+            /// How many there are.
+            pub const COUNT: usize = [$($code,)+].len();
+            /// The stable code.
+            pub fn code(self) -> &'static str { match self { $(Span::$variant => $code,)+ } }
+        }
+    };
+}
+
+spans! {
+    /// Making a connection, all of the run.
+    Connect = "connect",
+    /// From a connection to the end of the TLS handshake, all of the run.
+    Tls = "tls",
+    /// First byte, from sending.
+    FirstByte = "first-byte",
+    /// Last byte, from sending.
+    LastByte = "last-byte",
+    /// Last byte, from when the request was meant to be sent.
+    Response = "response",
+    /// From when a request was meant to be sent to when it was.
+    SendLag = "send-lag",
+    /// The same of those for which a connection stood ready: the delay is the generator's own.
+    OwnLag = "own-lag",
+    /// First byte of hits.
+    HitFirstByte = "hit-first-byte",
+    /// Last byte of hits.
+    HitLastByte = "hit-last-byte",
+    /// First byte of misses.
+    MissFirstByte = "miss-first-byte",
+    /// Last byte of misses.
+    MissLastByte = "miss-last-byte",
+    /// First byte of stale answers.
+    StaleFirstByte = "stale-first-byte",
+    /// Last byte of stale answers.
+    StaleLastByte = "stale-last-byte",
+    /// First byte of revalidated answers.
+    RevalidatedFirstByte = "revalidated-first-byte",
+    /// Last byte of revalidated answers.
+    RevalidatedLastByte = "revalidated-last-byte",
+    /// From the first request of a round to its last answer, pauses included.
+    Round = "round",
+    /// From sending to failing.
+    Failed = "failed",
 }
 
 macro_rules! counts {
@@ -57,6 +115,16 @@ counts! {
     requests,
     /// Whole answers to them.
     responses,
+    /// Due in the measured window and not sent, as all clients were busy.
+    unsent,
+    /// Rounds that went to their end.
+    rounds,
+    /// Answers that a client had kept and did not ask for again.
+    kept,
+    /// Answers that are not what they have to be; they are failures, too.
+    wrong,
+    /// Answers of another content than the first of their URL.
+    changed,
     /// Those of them neither answered nor failed when the run was interrupted.
     unfinished,
     /// Requests sent in all phases.
@@ -67,8 +135,6 @@ counts! {
     window_answers,
     /// Bytes read inside the measured window.
     window_read_bytes,
-    /// Bytes written inside the measured window.
-    window_written_bytes,
     /// Bytes read for measured answers.
     wire_read_bytes,
     /// Bytes written for measured requests that were answered.
@@ -77,8 +143,8 @@ counts! {
     head_bytes,
     /// Body bytes of measured answers.
     body_bytes,
-    /// Of these, gzip-coded.
-    gzip_body_bytes,
+    /// Of these, in a coding we decode samples of.
+    coded_body_bytes,
     /// Of these, in a coding we do not decode.
     opaque_body_bytes,
     /// Body bytes of answers from a cache.
@@ -104,22 +170,7 @@ counts! {
 pub struct Tally {
     /// Plain counts.
     pub counts: Counts,
-    /// Time to connect, all connections of the run.
-    pub connect: Latency,
-    /// First byte, all measured answers.
-    pub first_byte: Latency,
-    /// Last byte, all measured answers.
-    pub last_byte: Latency,
-    /// First byte of hits.
-    pub hit_first_byte: Latency,
-    /// Last byte of hits.
-    pub hit_last_byte: Latency,
-    /// First byte of misses.
-    pub miss_first_byte: Latency,
-    /// Last byte of misses.
-    pub miss_last_byte: Latency,
-    /// Time from sending to failing.
-    pub failed: Latency,
+    times: Vec<Latency>,
     statuses: Vec<u64>,
     failures: [u64; Failure::COUNT],
     /// The first message seen of each kind of failure.
@@ -132,14 +183,7 @@ impl Default for Tally {
     fn default() -> Self {
         Tally {
             counts: Counts::default(),
-            connect: Latency::default(),
-            first_byte: Latency::default(),
-            last_byte: Latency::default(),
-            hit_first_byte: Latency::default(),
-            hit_last_byte: Latency::default(),
-            miss_first_byte: Latency::default(),
-            miss_last_byte: Latency::default(),
-            failed: Latency::default(),
+            times: vec![Latency::default(); Span::COUNT],
             statuses: vec![0; 1000],
             failures: [0; Failure::COUNT],
             samples: BTreeMap::new(),
@@ -151,35 +195,71 @@ impl Default for Tally {
 impl Tally {
     /// A measured answer, whole at `now_ns`.
     pub fn answer(&mut self, answer: &Answer, now_ns: u64) {
+        self.counts.responses += 1;
+        self.bytes(answer);
+        self.times(answer);
+        self.last_end_ns = now_ns;
+    }
+
+    /// An answer that is not what it has to be: its status and bytes are counted, its times are not those of answers.
+    pub fn wrong(&mut self, answer: &Answer) {
+        self.counts.wrong += 1;
+        self.bytes(answer);
+    }
+
+    fn bytes(&mut self, answer: &Answer) {
         let counts = &mut self.counts;
-        counts.responses += 1;
         counts.wire_read_bytes += answer.wire_read_bytes;
         counts.wire_written_bytes += answer.wire_written_bytes;
         counts.head_bytes += answer.head_bytes;
         counts.body_bytes += answer.body_bytes;
         match answer.coding {
             Coding::Identity => {}
-            Coding::Gzip => counts.gzip_body_bytes += answer.body_bytes,
+            Coding::Gzip | Coding::Brotli | Coding::Zstd => counts.coded_body_bytes += answer.body_bytes,
             Coding::Other => counts.opaque_body_bytes += answer.body_bytes,
         }
         if let Some(cell) = self.statuses.get_mut(usize::from(answer.status)) {
             *cell += 1;
         }
-        self.first_byte.record(answer.first_byte_ns);
-        self.last_byte.record(answer.last_byte_ns);
-        match answer.cached {
-            Cached::Hit => {
-                counts.hit_body_bytes += answer.body_bytes;
-                self.hit_first_byte.record(answer.first_byte_ns);
-                self.hit_last_byte.record(answer.last_byte_ns);
-            }
-            Cached::Miss => {
-                self.miss_first_byte.record(answer.first_byte_ns);
-                self.miss_last_byte.record(answer.last_byte_ns);
-            }
-            Cached::Unknown => counts.unknown += 1,
+    }
+
+    fn times(&mut self, answer: &Answer) {
+        self.record(Span::FirstByte, answer.first_byte_ns);
+        self.record(Span::LastByte, answer.last_byte_ns);
+        if let Some(lag_ns) = answer.lag_ns {
+            self.record(Span::Response, answer.last_byte_ns.saturating_add(lag_ns));
+            self.record(Span::SendLag, lag_ns);
         }
-        self.last_end_ns = now_ns;
+        let apart = match answer.cached {
+            Cached::Hit => Some((Span::HitFirstByte, Span::HitLastByte)),
+            Cached::Miss => Some((Span::MissFirstByte, Span::MissLastByte)),
+            Cached::Stale => Some((Span::StaleFirstByte, Span::StaleLastByte)),
+            Cached::Revalidated => Some((Span::RevalidatedFirstByte, Span::RevalidatedLastByte)),
+            Cached::Unknown => None,
+        };
+        match apart {
+            None => self.counts.unknown += 1,
+            Some((first, last)) => {
+                self.record(first, answer.first_byte_ns);
+                self.record(last, answer.last_byte_ns);
+            }
+        }
+        if matches!(answer.cached, Cached::Hit | Cached::Stale) {
+            self.counts.hit_body_bytes += answer.body_bytes;
+        }
+    }
+
+    /// Records one time.
+    pub fn record(&mut self, span: Span, time_ns: u64) {
+        if let Some(latency) = self.times.get_mut(span as usize) {
+            latency.record(time_ns);
+        }
+    }
+
+    /// The distribution of these times.
+    pub fn of(&self, span: Span) -> &Latency {
+        static NONE: std::sync::LazyLock<Latency> = std::sync::LazyLock::new(Latency::default);
+        self.times.get(span as usize).unwrap_or(&NONE)
     }
 
     /// A failure; `after_ns` is the time since sending, for those of a measured request.
@@ -194,7 +274,7 @@ impl Tally {
             *cell += 1;
         }
         if let Some(after_ns) = after_ns {
-            self.failed.record(after_ns);
+            self.record(Span::Failed, after_ns);
             self.last_end_ns = now_ns;
         }
         self.samples.entry(failure).or_insert_with(message);
@@ -227,19 +307,7 @@ impl Tally {
     /// Adds what another thread counted.
     pub fn merge(&mut self, other: &Tally) {
         self.counts.add(&other.counts);
-        let pairs = [
-            (&mut self.connect, &other.connect),
-            (&mut self.first_byte, &other.first_byte),
-            (&mut self.last_byte, &other.last_byte),
-            (&mut self.hit_first_byte, &other.hit_first_byte),
-            (&mut self.hit_last_byte, &other.hit_last_byte),
-            (&mut self.miss_first_byte, &other.miss_first_byte),
-            (&mut self.miss_last_byte, &other.miss_last_byte),
-            (&mut self.failed, &other.failed),
-        ];
-        for (mine, theirs) in pairs {
-            mine.merge(theirs);
-        }
+        self.times.iter_mut().zip(&other.times).for_each(|(mine, theirs)| mine.merge(theirs));
         self.statuses.iter_mut().zip(&other.statuses).for_each(|(mine, theirs)| *mine += theirs);
         self.failures.iter_mut().zip(&other.failures).for_each(|(mine, theirs)| *mine += theirs);
         for (failure, message) in &other.samples {
@@ -260,6 +328,7 @@ mod tests {
             coding: Coding::Identity,
             first_byte_ns: last_byte_ns / 2,
             last_byte_ns,
+            lag_ns: Some(7_000),
             head_bytes: 10,
             body_bytes: 100,
             wire_read_bytes: 110,
@@ -275,13 +344,13 @@ mod tests {
         tally.answer(&answer(404, Cached::Unknown, 2_000_000), 7);
         tally.fail(Failure::Timeout, Some(30_000_000_000), 8, || "late".to_owned());
         tally.fail(Failure::Refused, None, 9, || "no".to_owned());
-        assert_eq!(tally.last_byte.count(), 3);
-        assert_eq!(tally.last_byte.max_ns(), 9_000_000);
+        assert_eq!(tally.of(Span::LastByte).count(), 3);
+        assert_eq!(tally.of(Span::LastByte).max_ns(), 9_000_000);
         assert_eq!(
-            (tally.hit_last_byte.count(), tally.miss_last_byte.count(), tally.counts.unknown),
+            (tally.of(Span::HitLastByte).count(), tally.of(Span::MissLastByte).count(), tally.counts.unknown),
             (1, 1, 1)
         );
-        assert_eq!(tally.failed.count(), 1);
+        assert_eq!(tally.of(Span::Failed).count(), 1);
         assert_eq!((tally.request_failures(), tally.connect_failures()), (1, 1));
         assert_eq!(tally.statuses().collect::<Vec<_>>(), [(200, 2), (404, 1)]);
         assert_eq!((tally.counts.body_bytes, tally.counts.hit_body_bytes), (300, 100));
@@ -306,7 +375,7 @@ mod tests {
         assert_eq!(one.statuses().collect::<Vec<_>>(), both.statuses().collect::<Vec<_>>());
         assert_eq!((one.last_end_ns, one.request_failures()), (500, 1));
         for q in [0.0, 0.1, 0.5, 0.9, 0.99, 1.0] {
-            assert_eq!(one.last_byte.quantile_us(q), both.last_byte.quantile_us(q));
+            assert_eq!(one.of(Span::Response).quantile_us(q), both.of(Span::Response).quantile_us(q));
         }
         assert_eq!(one.samples, both.samples);
     }

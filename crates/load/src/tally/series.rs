@@ -31,7 +31,8 @@ impl Slice {
         self.answers == 0 && self.failures == 0 && self.read_bytes == 0
     }
 
-    fn merge(&mut self, other: &Slice) {
+    /// Adds what another thread saw in it.
+    pub(crate) fn merge(&mut self, other: &Slice) {
         self.answers += other.answers;
         self.failures += other.failures;
         self.read_bytes += other.read_bytes;

@@ -49,6 +49,13 @@ impl Sketch {
         self.count
     }
 
+    /// The mean, to the width of the cells; zero if there is nothing.
+    pub fn mean_us(&self) -> f64 {
+        let sum: f64 =
+            (0_u64..).zip(&self.cells).map(|(index, count)| middle_us(index) * f64::from(*count)).sum();
+        if self.count == 0 { 0.0 } else { sum / self.count as f64 }
+    }
+
     /// The middle of the cell in which the share `q` is reached; zero if there is nothing.
     pub fn quantile_us(&self, q: f64) -> f64 {
         if self.count == 0 {

@@ -11,8 +11,12 @@
 pub enum Cached {
     /// A cache answered without asking the origin for this request.
     Hit,
-    /// A cache is there and asked the origin (revalidation included).
+    /// A cache is there and asked the origin.
     Miss,
+    /// A cache answered without asking, with what was no longer fresh.
+    Stale,
+    /// A cache asked the origin whether what it had was still right, and it was.
+    Revalidated,
     /// No field says anything.
     #[default]
     Unknown,
@@ -54,47 +58,81 @@ impl Evidence {
     }
 }
 
+/// What says more of where the answer came from: of several caches the one that had it speaks.
 fn stronger(a: Cached, b: Cached) -> Cached {
-    match (a, b) {
-        (Cached::Hit, _) | (_, Cached::Hit) => Cached::Hit,
-        (Cached::Miss, _) | (_, Cached::Miss) => Cached::Miss,
-        _ => Cached::Unknown,
-    }
+    let order = |cached| match cached {
+        Cached::Hit => 4,
+        Cached::Stale => 3,
+        Cached::Revalidated => 2,
+        Cached::Miss => 1,
+        Cached::Unknown => 0,
+    };
+    if order(b) > order(a) { b } else { a }
 }
 
-/// RFC 9211 §2.1, §2.2: `hit` and `fwd` are parameters of a list member. A parameter inside a quoted string
-/// (`detail="a; hit"`) is not one.
+/// RFC 9211 §2.1 to §2.5: `hit`, `fwd`, `fwd-status` and `ttl` are parameters of a list member. A parameter inside a
+/// quoted string (`detail="a; hit"`) is not one.
 fn read_cache_status(value: &[u8]) -> Cached {
     let mut found = Cached::Unknown;
     let mut quoted = false;
     let mut escaped = false;
     let mut start = 0;
-    let mut first_of_member = true;
+    let mut member = Member::default();
     for (at, &byte) in value.iter().enumerate() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,
             b'"' => quoted = !quoted,
             b';' | b',' if !quoted => {
-                found = stronger(found, parameter(value.get(start..at), first_of_member));
-                first_of_member = byte == b',';
+                member.take(value.get(start..at));
                 start = at + 1;
+                if byte == b',' {
+                    found = stronger(found, member.judge());
+                    member = Member::default();
+                }
             }
             _ => {}
         }
     }
-    stronger(found, parameter(value.get(start..), first_of_member))
+    member.take(value.get(start..));
+    stronger(found, member.judge())
 }
 
-fn parameter(text: Option<&[u8]>, is_name_of_cache: bool) -> Cached {
-    let text = text.unwrap_or_default().trim_ascii();
-    if is_name_of_cache {
-        return Cached::Unknown;
+/// What one cache says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    named: bool,
+    hit: bool,
+    forwarded: bool,
+    unchanged: bool,
+    expired: bool,
+}
+
+impl Member {
+    /// Its name, which comes first, or a parameter.
+    fn take(&mut self, text: Option<&[u8]>) {
+        let text = text.unwrap_or_default().trim_ascii();
+        if !self.named {
+            self.named = true;
+            return;
+        }
+        match text {
+            b"hit" | b"hit=?1" => self.hit = true,
+            b"fwd-status=304" => self.unchanged = true,
+            _ if text.starts_with(b"fwd=") => self.forwarded = true,
+            _ if text.starts_with(b"ttl=-") => self.expired = true,
+            _ => {}
+        }
     }
-    match text {
-        b"hit" | b"hit=?1" => Cached::Hit,
-        _ if text.starts_with(b"fwd=") => Cached::Miss,
-        _ => Cached::Unknown,
+
+    fn judge(self) -> Cached {
+        match (self.hit, self.forwarded) {
+            (true, _) if self.expired => Cached::Stale,
+            (true, _) => Cached::Hit,
+            (false, true) if self.unchanged => Cached::Revalidated,
+            (false, true) => Cached::Miss,
+            (false, false) => Cached::Unknown,
+        }
     }
 }
 
@@ -107,10 +145,16 @@ fn read_member(member: &[u8]) -> Cached {
     let mut found = Cached::Unknown;
     for word in member.split(|b| !b.is_ascii_alphanumeric()) {
         let is = |names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
-        if is(&["refresh", "refreshhit", "revalidated", "miss", "expired", "bypass", "dynamic", "pass"]) {
+        if is(&["refresh", "refreshhit", "revalidated"]) {
+            return Cached::Revalidated;
+        }
+        if is(&["miss", "expired", "bypass", "dynamic", "pass"]) {
             return Cached::Miss;
         }
-        if is(&["hit", "stale", "updating"]) {
+        if is(&["stale", "updating"]) {
+            return Cached::Stale;
+        }
+        if is(&["hit"]) {
             found = Cached::Hit;
         }
     }
@@ -129,7 +173,11 @@ mod tests {
             ("samovar; hit=?1", Cached::Hit),
             ("samovar; hit=?0; fwd=miss", Cached::Miss),
             ("samovar; fwd=uri-miss; stored", Cached::Miss),
-            ("samovar; fwd=stale; fwd-status=304", Cached::Miss),
+            ("samovar; fwd=stale; fwd-status=304", Cached::Revalidated),
+            ("samovar; fwd=stale; fwd-status=200; stored", Cached::Miss),
+            ("samovar; hit; ttl=-5", Cached::Stale),
+            ("a; fwd=stale; fwd-status=304, b; hit; ttl=3", Cached::Hit),
+            ("a; fwd=uri-miss, b; fwd=stale; fwd-status=304", Cached::Revalidated),
             ("origin; hit, edge; fwd=uri-miss", Cached::Hit),
             ("origin; fwd=miss, edge; hit; ttl=3", Cached::Hit),
             ("hit", Cached::Unknown),
@@ -150,14 +198,16 @@ mod tests {
             ("HIT", Cached::Hit),
             ("hit", Cached::Hit),
             ("Hit from cloudfront", Cached::Hit),
-            ("RefreshHit from cloudfront", Cached::Miss),
+            ("RefreshHit from cloudfront", Cached::Revalidated),
             ("TCP_MEM_HIT from a", Cached::Hit),
-            ("TCP_REFRESH_HIT", Cached::Miss),
+            ("TCP_REFRESH_HIT", Cached::Revalidated),
             ("MISS", Cached::Miss),
             ("MISS, HIT", Cached::Hit),
             ("HIT, MISS", Cached::Hit),
             ("EXPIRED", Cached::Miss),
-            ("STALE", Cached::Hit),
+            ("STALE", Cached::Stale),
+            ("UPDATING", Cached::Stale),
+            ("REVALIDATED", Cached::Revalidated),
             ("whitehit", Cached::Unknown),
             ("", Cached::Unknown),
         ] {

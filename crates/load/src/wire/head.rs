@@ -33,7 +33,11 @@ pub enum Coding {
     Identity,
     /// gzip.
     Gzip,
-    /// One we do not decode (br, zstd, several on top of each other).
+    /// Brotli.
+    Brotli,
+    /// Zstandard.
+    Zstd,
+    /// One we do not decode: deflate, several on top of each other.
     Other,
 }
 
@@ -46,6 +50,8 @@ pub struct Head {
     pub framing: Framing,
     /// Whether the connection may carry another request (RFC 9112 §9.3).
     pub keep_alive: bool,
+    /// Whether that is said, and not only usual.
+    pub says_keep: bool,
     /// What caches say of this answer.
     pub cached: Cached,
     /// The content coding of the body.
@@ -56,6 +62,16 @@ impl Head {
     /// Whether this is an interim response, to be followed by another (RFC 9110 §15.2). 101 is final for us.
     pub fn is_interim(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
+    }
+}
+
+/// Shows every field of a whole head, name and value, in their order. Of what is no head nothing is shown.
+pub fn fields(head: &[u8], show: &mut impl FnMut(&str, &[u8])) {
+    let mut room = [const { MaybeUninit::uninit() }; MANY_FIELDS];
+    let mut response = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    if config.parse_response_with_uninit_headers(&mut response, head, &mut room).is_ok() {
+        response.headers.iter().for_each(|header| show(header.name, header.value));
     }
 }
 
@@ -135,7 +151,15 @@ fn facts(
     // Both framings in one head make the length a guess (RFC 9112 §6.3, item 3): never reuse such a connection.
     let doubtful = fields.transfer && fields.length.is_some();
     let keep_alive = may_stay && framing != Framing::UntilClose && !doubtful && status != 101;
-    Ok(Head { status, framing, keep_alive, cached: fields.evidence.judge(), coding: fields.coding })
+    let says_keep = fields.keep && !fields.close;
+    Ok(Head {
+        status,
+        framing,
+        keep_alive,
+        says_keep,
+        cached: fields.evidence.judge(),
+        coding: fields.coding,
+    })
 }
 
 fn take(fields: &mut Fields, name: &str, value: &[u8]) -> Result<(), Malformed> {
@@ -195,12 +219,13 @@ fn read_length(value: &[u8]) -> Result<u64, Malformed> {
 
 fn read_coding(value: &[u8], before: Coding) -> Coding {
     let value = value.trim_ascii();
-    let this = if value.eq_ignore_ascii_case(b"gzip") || value.eq_ignore_ascii_case(b"x-gzip") {
-        Coding::Gzip
-    } else if value.eq_ignore_ascii_case(b"identity") || value.is_empty() {
-        return before;
-    } else {
-        Coding::Other
+    let is = |name: &[u8]| value.eq_ignore_ascii_case(name);
+    let this = match () {
+        () if is(b"gzip") || is(b"x-gzip") => Coding::Gzip,
+        () if is(b"br") => Coding::Brotli,
+        () if is(b"zstd") => Coding::Zstd,
+        () if is(b"identity") || value.is_empty() => return before,
+        () => Coding::Other,
     };
     if before == Coding::Identity { this } else { Coding::Other }
 }
@@ -264,7 +289,9 @@ mod tests {
     #[test]
     fn coding_and_cache() {
         assert_eq!(one("200 OK\r\nContent-Encoding: GZIP").coding, Coding::Gzip);
-        assert_eq!(one("200 OK\r\nContent-Encoding: br").coding, Coding::Other);
+        assert_eq!(one("200 OK\r\nContent-Encoding: br").coding, Coding::Brotli);
+        assert_eq!(one("200 OK\r\nContent-Encoding: zstd").coding, Coding::Zstd);
+        assert_eq!(one("200 OK\r\nContent-Encoding: deflate").coding, Coding::Other);
         assert_eq!(one("200 OK\r\nContent-Encoding: gzip\r\nContent-Encoding: br").coding, Coding::Other);
         assert_eq!(one("200 OK\r\nContent-Encoding: gzip, br").coding, Coding::Other);
         assert_eq!(one("200 OK\r\nCache-Status: s; hit").cached, Cached::Hit);

@@ -49,6 +49,9 @@ pub struct Reader {
     asked_head: bool,
     gathered: Vec<u8>,
     head: Option<Head>,
+    /// Whether the bytes of the final head are kept, for those who look at more of its fields.
+    keeps_head: bool,
+    kept: Vec<u8>,
     body_bytes: u64,
     head_bytes: u64,
 }
@@ -60,6 +63,8 @@ impl Default for Reader {
             asked_head: false,
             gathered: Vec::new(),
             head: None,
+            keeps_head: false,
+            kept: Vec::new(),
             body_bytes: 0,
             head_bytes: 0,
         }
@@ -73,8 +78,19 @@ impl Reader {
         self.asked_head = asked_head;
         self.gathered.clear();
         self.head = None;
+        self.kept.clear();
         self.body_bytes = 0;
         self.head_bytes = 0;
+    }
+
+    /// Keeps the bytes of the final head of the next answers, or does not.
+    pub fn keep_head(&mut self, keeps: bool) {
+        self.keeps_head = keeps;
+    }
+
+    /// The bytes of the final head, if they are kept.
+    pub fn head_text(&self) -> &[u8] {
+        &self.kept
     }
 
     /// The final head, once it is there.
@@ -129,6 +145,10 @@ impl Reader {
                 Ok(None)
             };
         };
+        if self.keeps_head && !head.is_interim() {
+            let whole = if before == 0 { input } else { self.gathered.as_slice() };
+            self.kept.extend_from_slice(whole.get(..used).unwrap_or_default());
+        }
         self.gathered.clear();
         self.head_bytes += used as u64;
         if !head.is_interim() {

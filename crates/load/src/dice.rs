@@ -4,23 +4,48 @@
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
     /// The stream of one thing of a seed: neither what else is drawn nor in which order changes it.
-    pub(super) fn of(seed: u64, what: &str, index: u64) -> Dice {
+    pub(crate) fn of(seed: u64, what: &str, index: u64) -> Dice {
         let named = what.bytes().fold(mix(seed), |sum, byte| mix(sum ^ u64::from(byte)));
         Dice(mix(named ^ index))
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// Any number.
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
+    }
+
+    /// A number from 0 up to, and without, 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        // 53 bits are what a float of this size tells apart.
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A number below `end`; 0 if that is 0. The high half of a product is as even as 64 bits can be.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        u64::try_from((u128::from(self.next()) * u128::from(end)) >> 64).unwrap_or(0)
+    }
+
+    /// A number from `low` to `high`, both possible.
+    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+        match high.saturating_sub(low).checked_add(1) {
+            None => self.next(),
+            Some(width) => low.saturating_add(self.below(width)),
+        }
+    }
+
+    /// A number whose mean is 1, drawn from the exponential distribution.
+    pub(crate) fn exponential(&mut self) -> f64 {
+        -(1.0 - self.unit()).ln()
     }
 }
 
 /// Turns a number into one that shows nothing of it.
-pub(super) fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)

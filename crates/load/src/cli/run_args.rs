@@ -1,0 +1,278 @@
+//! The flags of `thirst run`, in the groups its help shows.
+//!
+//! Not here: what they lead to ([`super::run`], [`super::shape`]).
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::args::EXIT_CODES;
+use crate::check::Expect;
+use crate::plan::levels::{self, Levels};
+use crate::plan::{Pick, Target, request, size};
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(super) struct RunArgs {
+    /// http://host:port/path, https://…, or unix:/path/to/socket:/path; several are asked in turn
+    #[arg(value_name = "URL", required_unless_present = "urls_from")]
+    pub urls: Vec<Target>,
+
+    /// What to ask, one URL or path a line, in turn; paths are asked of the server of URL, which is not asked itself then
+    #[arg(long = "urls", value_name = "FILE")]
+    pub urls_from: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub request: RequestArgs,
+    #[command(flatten)]
+    pub client: ClientArgs,
+    #[command(flatten)]
+    pub look: LookArgs,
+    #[command(flatten)]
+    pub report: RunReportArgs,
+}
+
+/// How much, how long, by whom.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(super) struct LoadArgs {
+    /// Connections over all threads; each sends its next request when its last answer is whole. With --rate: the most
+    /// requests in flight [default: 10, with --rate 1000]
+    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub connections: Option<u32>,
+
+    /// How long to measure: 10s, 500ms, 2m; 10s if -n does not say when to end
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = size::duration)]
+    pub duration: Option<Duration>,
+
+    /// Send exactly this many measured requests
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: Option<u64>,
+
+    /// Threads that send; half the cores if not given
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+
+    /// Send so many requests per second, whether answers come or not: 500, 2k, 90/m
+    #[arg(short = 'R', long, value_name = "RATE", value_parser = levels::rate, conflicts_with_all = ["steps", "ramp"])]
+    pub rate: Option<f64>,
+
+    /// One level after the other: 1k,2k,5k@30s are requests per second, 10c,20c@30s connections
+    #[arg(long, value_name = "LIST@TIME", value_parser = levels::steps, conflicts_with_all = ["ramp", "duration", "requests"])]
+    pub steps: Option<Levels>,
+
+    /// From one level to another: 1..125:+5@5m are connections, 100..2k/s:+100@30s requests per second
+    #[arg(long, value_name = "A..B:+S@TIME", value_parser = levels::ramp, conflicts_with_all = ["duration", "requests"])]
+    pub ramp: Option<Levels>,
+
+    /// How long each step is held before it is measured [default: a tenth of it, 2s at least]
+    #[arg(long, value_name = "TIME", value_parser = size::duration)]
+    pub settle: Option<Duration>,
+
+    /// Requests of --rate come at random moments, as from people who do not know of each other
+    #[arg(long)]
+    pub poisson: bool,
+
+    /// What becomes of a request that is due when -c are in flight
+    #[arg(long, value_name = "WHAT", default_value = "queue")]
+    pub when_full: WhenFull,
+
+    /// In a closed loop, no more requests per second than this
+    #[arg(long, value_name = "RATE", value_parser = levels::rate, conflicts_with = "rate")]
+    pub most: Option<f64>,
+
+    /// In a closed loop, what each connection waits before its next request: 500ms, 1s..3s
+    #[arg(long, value_name = "TIME", value_parser = levels::pause, conflicts_with = "rate")]
+    pub think: Option<(Duration, Duration)>,
+
+    /// Load before the measured window
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = size::duration)]
+    pub warmup: Duration,
+
+    /// Load after the measured window
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = size::duration)]
+    pub cooldown: Duration,
+
+    /// End early when this holds for a step, or for the last 5 seconds: 'p99>200ms', 'errors>1%'; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub until: Vec<crate::rule::Rule>,
+
+    /// How exact moments are met: precise stays awake for them, cheap rounds them up to half a millisecond
+    #[arg(long, value_name = "HOW", default_value = "precise")]
+    pub pacing: Pacing,
+
+    /// What chance depends on: the same seed asks the same
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// What is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub(super) struct RequestArgs {
+    /// A header field, 'Name: value'; replaces ours of the same name
+    #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = request::header)]
+    pub headers: Vec<(String, String)>,
+
+    /// The method; GET, or POST when there is a body
+    #[arg(short = 'm', long, value_name = "METHOD", value_parser = request::method)]
+    pub method: Option<String>,
+
+    /// The body of each request, or @FILE to read it from
+    #[arg(short = 'b', long, value_name = "BODY|@FILE")]
+    pub body: Option<String>,
+
+    /// Take answers in gzip, br or zstd, and decode samples of them
+    #[arg(long)]
+    pub compressed: bool,
+
+    /// Which of several URLs is next: turn, random, zipf or zipf:S (the first most often), weights (those of --urls, `3 /path`)
+    #[arg(long, value_name = "HOW", default_value = "turn", value_parser = pick)]
+    pub pick: Pick,
+
+    /// How long a connect or an answer may take; known to 0.1 s
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = size::duration)]
+    pub timeout: Duration,
+}
+
+/// How clients behave.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Client")]
+pub(super) struct ClientArgs {
+    /// A new connection for each request
+    #[arg(long)]
+    pub no_keepalive: bool,
+
+    /// Each connection keeps cookies of its own
+    #[arg(long)]
+    pub cookies: bool,
+
+    /// Follow redirects, within the servers named; each is a request of its own
+    #[arg(short = 'L', long)]
+    pub follow: bool,
+
+    /// Each connection keeps answers as a browser does: what is fresh is not asked for, the rest with If-None-Match
+    #[arg(long)]
+    pub browser_cache: bool,
+
+    /// Believe every certificate
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+
+    /// Believe the certificates of this file, and no others
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub cacert: Option<PathBuf>,
+
+    /// Connect from these addresses of this machine, in turn
+    #[arg(long, value_name = "IP", value_delimiter = ',')]
+    pub source_ip: Vec<IpAddr>,
+
+    /// Spread connections over all addresses of a server, instead of the first that works
+    #[arg(long)]
+    pub all_addresses: bool,
+}
+
+/// What answers are looked at for.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Checks")]
+pub(super) struct LookArgs {
+    /// What every answer has to be: status=200, size>=1000, body~text, body!~error, body=first, header:x-cache~HIT
+    #[arg(long, value_name = "CHECK")]
+    pub expect: Vec<Expect>,
+
+    /// Exit with 4 if this holds in the end: 'p99>50ms', 'errors>0', 'rate<1000', 'hits<90%'; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub fail_if: Vec<crate::rule::Rule>,
+
+    /// A process whose CPU to watch with all below it; who listens at a local target is found without
+    #[arg(long, value_name = "[NAME=]PID", value_parser = server_pid)]
+    pub server_pid: Vec<(Option<String>, u32)>,
+}
+
+/// What is told.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Report")]
+pub(super) struct RunReportArgs {
+    /// Write the report as JSON, `-` for stdout
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+
+    /// Write the report as an HTML page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// A name for the run in tables and plots
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+
+    /// No report and no progress on the terminal; errors still
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+}
+
+/// See [`LoadArgs::when_full`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum WhenFull {
+    /// It waits, and its time runs
+    Queue,
+    /// It is not sent, and counted
+    Drop,
+}
+
+/// See [`LoadArgs::pacing`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Pacing {
+    /// To tens of microseconds, for a core
+    Precise,
+    /// To half a millisecond
+    Cheap,
+}
+
+fn pick(text: &str) -> Result<Pick, String> {
+    let wrong = || format!("`{text}` is none of turn, random, zipf, zipf:S, weights");
+    match text {
+        "turn" => Ok(Pick::InTurn),
+        "random" => Ok(Pick::Random),
+        "zipf" => Ok(Pick::Zipf(1.0)),
+        "weights" => Ok(Pick::Weighted),
+        _ => {
+            let exponent: f64 = text.strip_prefix("zipf:").and_then(|s| s.parse().ok()).ok_or_else(wrong)?;
+            if (0.0..=10.0).contains(&exponent) { Ok(Pick::Zipf(exponent)) } else { Err(wrong()) }
+        }
+    }
+}
+
+fn server_pid(text: &str) -> Result<(Option<String>, u32), String> {
+    let (name, pid) = match text.rsplit_once('=') {
+        Some((name, pid)) => (Some(name.to_owned()), pid),
+        None => (None, text),
+    };
+    let pid = pid.parse().ok().filter(|pid: &u32| *pid > 0);
+    pid.map(|pid| (name, pid)).ok_or_else(|| format!("`{text}` is not a process; write 1234 or name=1234"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_pids() {
+        assert_eq!(server_pid("12"), Ok((None, 12)));
+        assert_eq!(server_pid("a=12"), Ok((Some("a".into()), 12)));
+        for wrong in ["", "0", "-1", "a", "a=", "a=b"] {
+            assert!(server_pid(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn picks() {
+        assert_eq!(pick("zipf:0.8"), Ok(Pick::Zipf(0.8)));
+        for wrong in ["", "zipf:", "zipf:x", "zipf:-1", "zipf:99", "zipf:nan", "inturn"] {
+            assert!(pick(wrong).is_err(), "{wrong}");
+        }
+    }
+}
