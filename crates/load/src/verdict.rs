@@ -85,6 +85,7 @@ codes! {
     Unsent = "unsent", "Allow more in flight with -c, or ask for less: the server does not keep up";
     SendLag = "send-lag", "Give the generator a core of its own, or ask for less per thread";
     Changed = "bodies-changed", "";
+    AgentLost = "machine-lost", "Start it again, or ask for fewer machines";
     CountMissed = "count-missed", "See the connect errors";
     ServerLost = "server-lost", "See the connect errors: the server may have died in the run";
     FewSamples = "few-samples", "Measure longer with -d, or send more with -n";
@@ -131,6 +132,8 @@ pub struct Facts {
     pub own_lag_p99_us: f64,
     /// Answers whose body was not that of the first of their URL.
     pub changed: u64,
+    /// Machines that were to send and were lost, in words.
+    pub lost: Vec<String>,
     /// Whether a rule ended it before its time.
     pub ended_early: bool,
 }
@@ -217,6 +220,9 @@ const LAG_OF_MEDIAN: f64 = 0.1;
 const LAG_FREE_US: f64 = 200.0;
 
 fn clock(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
+    for lost in &facts.lost {
+        add(Grade::Invalid, Code::AgentLost, lost.clone());
+    }
     let due = facts.requests + facts.unsent;
     let unsent = share(facts.unsent, due);
     if unsent > UNSENT {
@@ -380,6 +386,13 @@ mod tests {
                 false,
             ),
             ("changed", |f| f.changed = 5, Grade::Valid, Some(Code::Changed), false),
+            (
+                "a machine was lost",
+                |f| f.lost.push("b: reset".to_owned()),
+                Grade::Invalid,
+                Some(Code::AgentLost),
+                false,
+            ),
             ("count missed", |f| f.count = Some(10_001), Grade::Invalid, Some(Code::CountMissed), false),
             ("count met", |f| f.count = Some(10_000), Grade::Valid, None, false),
             (

@@ -149,6 +149,7 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu) -> Facts {
         unsent: tally.counts.unsent,
         own_lag_p99_us: tally.of(Span::OwnLag).quantile_us(0.99),
         changed: tally.counts.changed,
+        lost: gathered.lost.clone(),
         ended_early: gathered.ended.is_some(),
     }
 }

@@ -7,12 +7,13 @@ use std::io::Read;
 
 use crate::wire::Coding;
 use flate2::read::MultiGzDecoder;
+use serde::{Deserialize, Serialize};
 
 /// Decoded bytes looked at per body at most.
 pub const LIMIT_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Sizes of the bodies decoded so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
     /// Encoded bytes.
     pub encoded: u64,
@@ -35,6 +36,14 @@ impl Ratio {
             }
             None => self.broken += 1,
         }
+    }
+
+    /// Adds what another process decoded.
+    pub fn merge(&mut self, other: &Ratio) {
+        self.encoded += other.encoded;
+        self.decoded += other.decoded;
+        self.bodies += other.bodies;
+        self.broken += other.broken;
     }
 
     /// How large `encoded` bytes are when decoded, judging by the sample.

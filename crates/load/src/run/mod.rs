@@ -6,6 +6,7 @@
 //! Not here: flags, files, colours.
 
 mod assemble;
+mod collect;
 pub mod decode;
 mod progress;
 mod steps;
@@ -13,16 +14,18 @@ mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 use crate::report::model::Run;
 use crate::rule::Rule;
-use crate::sender::{self, Address, Clock, Message, Outcome, Shared, Ways};
+use crate::sender::{self, Address, Clock, Outcome, Shared, Ways};
 use crate::tally::Tally;
-use crate::tally::series::Series;
+use crate::tally::series::{Series, Slice};
 use crate::usage::{self, Reading, Root, listener};
 
 /// What the person wants besides the plan.
@@ -49,8 +52,9 @@ pub enum Trouble {
     System(String),
 }
 
-/// Everything gathered, before it is put into words.
-struct Gathered {
+/// Everything gathered, before it is put into words; of several machines, theirs together.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Gathered {
     outcomes: Vec<Outcome>,
     steps: Vec<StepSeen>,
     series: Series,
@@ -62,10 +66,49 @@ struct Gathered {
     interrupted: bool,
     /// The rule that ended it, in words.
     ended: Option<String>,
+    /// Machines that were lost on the way, in words.
+    #[serde(default)]
+    lost: Vec<String>,
+}
+
+impl Gathered {
+    /// Adds what another machine gathered.
+    pub fn merge(&mut self, other: Gathered) {
+        self.outcomes.extend(other.outcomes);
+        if self.steps.len() < other.steps.len() {
+            self.steps.resize_with(other.steps.len(), StepSeen::default);
+        }
+        for (mine, theirs) in self.steps.iter_mut().zip(other.steps) {
+            mine.tally.merge(&theirs.tally);
+            mine.before = mine.before.take().or(theirs.before);
+            mine.after = mine.after.take().or(theirs.after);
+        }
+        other.series.points().iter().for_each(|slice| self.series.add(slice));
+        self.ratio.merge(&other.ratio);
+        if self.roots.is_empty() {
+            self.roots = other.roots;
+        }
+        self.notes.extend(other.notes);
+        self.notes.sort_unstable();
+        self.notes.dedup();
+        self.same_host |= other.same_host;
+        self.started_unix_ms = match self.started_unix_ms {
+            0 => other.started_unix_ms,
+            mine => mine.min(other.started_unix_ms),
+        };
+        self.interrupted |= other.interrupted;
+        self.ended = self.ended.take().or(other.ended);
+        self.lost.extend(other.lost);
+    }
+
+    /// A machine was lost, and with it what it gathered.
+    pub fn lose(&mut self, why: String) {
+        self.lost.push(why);
+    }
 }
 
 /// What was seen of one level of load.
-#[derive(Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct StepSeen {
     tally: Tally,
     /// The servers when its measured window began, and when it ended.
@@ -73,11 +116,29 @@ struct StepSeen {
     after: Option<Vec<Reading>>,
 }
 
-/// Runs the plan. `stop` is set by Ctrl-C.
+/// Runs the plan to its report. `stop` is set by Ctrl-C.
 ///
 /// # Errors
 /// [`Trouble`] when there is nothing to report.
 pub fn run(plan: &Plan, wanted: &Wanted, stop: Arc<AtomicBool>) -> Result<Run, Trouble> {
+    Ok(report(plan, wanted, gather(plan, wanted, stop, &mut |_| {})?))
+}
+
+/// Puts what was gathered into a report.
+pub fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
+    assemble::report(plan, wanted, gathered)
+}
+
+/// Runs the plan; `tell` hears of each second of each thread.
+///
+/// # Errors
+/// [`Trouble`] when there is nothing to report.
+pub fn gather(
+    plan: &Plan,
+    wanted: &Wanted,
+    stop: Arc<AtomicBool>,
+    tell: &mut dyn FnMut(&Slice),
+) -> Result<Gathered, Trouble> {
     let ways = ways(plan)?;
     raise_file_limit(u64::from(plan.load.clients) + 64);
     let meant = plan.origins_meant();
@@ -118,7 +179,7 @@ pub fn run(plan: &Plan, wanted: &Wanted, stop: Arc<AtomicBool>) -> Result<Run, T
             }
         }
         drop(out);
-        let watched = collect(plan, wanted, &roots, clock, &inbox, &shared);
+        let watched = collect::collect(plan, wanted, &roots, clock, &inbox, &shared, tell);
         let mut outcomes = Vec::with_capacity(threads.len());
         for thread in threads {
             match thread.join() {
@@ -131,7 +192,7 @@ pub fn run(plan: &Plan, wanted: &Wanted, stop: Arc<AtomicBool>) -> Result<Run, T
                 }
             }
         }
-        let Watched { series, ratio, steps, ended } = watched;
+        let collect::Watched { series, ratio, steps, ended } = watched;
         let interrupted = shared.stop.load(Ordering::Relaxed);
         Ok(Gathered {
             outcomes,
@@ -144,6 +205,7 @@ pub fn run(plan: &Plan, wanted: &Wanted, stop: Arc<AtomicBool>) -> Result<Run, T
             started_unix_ms,
             interrupted,
             ended,
+            lost: Vec::new(),
         })
     })?;
     gathered.notes.extend(gathered.ratio.note());
@@ -157,7 +219,7 @@ pub fn run(plan: &Plan, wanted: &Wanted, stop: Arc<AtomicBool>) -> Result<Run, T
             named.collect::<Vec<_>>().join(", ")
         )));
     }
-    Ok(assemble::report(plan, wanted, gathered))
+    Ok(gathered)
 }
 
 /// Finds the addresses of all servers, and what is needed for TLS.
@@ -182,76 +244,6 @@ fn dedup(mut pids: Vec<u32>) -> Vec<u32> {
     pids.sort_unstable();
     pids.dedup();
     pids
-}
-
-struct Watched {
-    series: Series,
-    ratio: decode::Ratio,
-    steps: Vec<StepSeen>,
-    ended: Option<String>,
-}
-
-/// Listens to the threads until the last is done; reads the servers at both ends of each window.
-fn collect(
-    plan: &Plan,
-    wanted: &Wanted,
-    roots: &[Root],
-    clock: Clock,
-    inbox: &Receiver<Message>,
-    shared: &Shared,
-) -> Watched {
-    let schedule = &plan.load.schedule;
-    let mut progress = progress::Progress::new(wanted.progress, schedule.clone(), plan.load.count);
-    let mut series = Series::default();
-    let mut ratio = decode::Ratio::default();
-    let mut steps: Vec<StepSeen> = schedule.steps.iter().map(|_| StepSeen::default()).collect();
-    let mut present: Option<usize> = None;
-    let mut watch = watch::Watch::new(&wanted.until, schedule);
-    let mut ended = None;
-    loop {
-        let now_ns = clock.now_ns();
-        let phase = schedule.phase_at(now_ns).measured().map(usize::from);
-        if phase != present {
-            let reading = usage::read(roots);
-            if let Some(step) = present.and_then(|step| steps.get_mut(step)) {
-                step.after = Some(reading.clone());
-            }
-            if let Some(step) = phase.and_then(|step| steps.get_mut(step)) {
-                step.before = Some(reading);
-            }
-            present = phase;
-        }
-        let wait =
-            Duration::from_nanos(schedule.next_edge_ns(now_ns).saturating_sub(now_ns).min(200_000_000));
-        match inbox.recv_timeout(wait) {
-            Ok(Message::Slice(slice)) => {
-                progress.add(&slice);
-                series.add(&slice);
-                watch.add(&slice);
-            }
-            Ok(Message::Step(number, tally)) => {
-                if let Some(step) = steps.get_mut(usize::from(number)) {
-                    step.tally.merge(&tally);
-                }
-            }
-            Ok(Message::Sample(sample)) => {
-                ratio.add(sample.coding, &sample.body);
-                shared.samples_out.fetch_sub(1, Ordering::Relaxed);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-        if let Some((rule, value)) = watch.broken(clock.now_ns()).filter(|_| ended.is_none()) {
-            ended = Some(format!("{rule} held: it was {}", rule.shown(value)));
-            shared.enough.store(true, Ordering::Relaxed);
-        }
-        progress.show(clock.now_ns());
-    }
-    progress.clear();
-    if let Some(step) = present.and_then(|step| steps.get_mut(step)) {
-        step.after = Some(usage::read(roots));
-    }
-    Watched { series, ratio, steps, ended }
 }
 
 /// Each connection is a file; the soft limit is often 1024 where the hard one is far higher.

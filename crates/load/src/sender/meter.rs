@@ -4,11 +4,13 @@
 
 use std::fs;
 
+use serde::{Deserialize, Serialize};
+
 use crate::pacer::Phase;
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU of one thread inside the measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Length of the window as this thread saw it.
     pub wall_ns: u64,
@@ -23,7 +25,7 @@ pub struct Usage {
 }
 
 /// Waiting for a core, as the scheduler counts it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waited {
     /// Time ready and without a core.
     pub ns: u64,

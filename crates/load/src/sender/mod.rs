@@ -30,6 +30,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustls::ClientConfig;
+use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 use crate::tally::series::Slice;
@@ -105,7 +106,7 @@ pub struct Sample {
 }
 
 /// What is left of a thread at the end.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// What it counted that belongs to no step.
     pub whole: Tally,

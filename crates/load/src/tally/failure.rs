@@ -2,11 +2,13 @@
 //!
 //! Not here: deciding which it is (the sender sees errno, the reader sees bytes).
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! failures {
     ($($variant:ident = $code:literal, $connect:literal, $text:literal;)+) => {
         /// Why a connect or a request failed. Codes are stable: they stand in the JSON report.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Failure { $(#[doc = $text] $variant,)+ }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Failure { $(#[doc = $text] #[serde(rename = $code)] $variant,)+ }
 
         impl Failure {
             /// All of them, in order.

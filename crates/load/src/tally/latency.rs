@@ -6,17 +6,47 @@
 //! Not here: which times are recorded where.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// Longest time told apart, in microseconds: an hour. Longer ones count as this in percentiles, exactly in `max`.
 const HIGHEST_US: u64 = 3_600_000_000;
 
 /// A distribution of times. One of nothing takes no room.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Cells", from = "Cells")]
 pub struct Latency {
     histogram: Option<Histogram<u64>>,
     min_ns: u64,
     max_ns: u64,
     sum_ns: u128,
+}
+
+/// A distribution on its way from one process to another: each cell that has anything, and the exact ends.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Cells {
+    min_ns: u64,
+    max_ns: u64,
+    sum_ns: u128,
+    cells: Vec<(u64, u64)>,
+}
+
+impl From<Latency> for Cells {
+    fn from(latency: Latency) -> Cells {
+        let recorded = latency.histogram.iter().flat_map(Histogram::iter_recorded);
+        let cells = recorded.map(|cell| (cell.value_iterated_to(), cell.count_at_value())).collect();
+        Cells { min_ns: latency.min_ns, max_ns: latency.max_ns, sum_ns: latency.sum_ns, cells }
+    }
+}
+
+impl From<Cells> for Latency {
+    fn from(cells: Cells) -> Latency {
+        let mut latency = Latency { histogram: None, ..Latency::default() };
+        for (value, count) in cells.cells {
+            latency.histogram.get_or_insert_with(fresh).saturating_record_n(value, count);
+        }
+        (latency.min_ns, latency.max_ns, latency.sum_ns) = (cells.min_ns, cells.max_ns, cells.sum_ns);
+        latency
+    }
 }
 
 impl Default for Latency {
@@ -40,6 +70,11 @@ impl Latency {
         self.min_ns = self.min_ns.min(time_ns);
         self.max_ns = self.max_ns.max(time_ns);
         self.sum_ns += u128::from(time_ns);
+    }
+
+    /// The histogram, in microseconds; `None` of nothing.
+    pub fn histogram(&self) -> Option<&Histogram<u64>> {
+        self.histogram.as_ref()
     }
 
     /// Adds another distribution.
@@ -101,6 +136,19 @@ mod tests {
         one.record(7_200_000_000_000);
         assert_eq!(one.max_ns(), 7_200_000_000_000);
         assert_eq!(one.count(), 1);
+    }
+
+    #[test]
+    fn it_travels_without_loss() {
+        let mut latency = Latency::default();
+        (0..5_000_u64).for_each(|n| latency.record(n * n * 37));
+        let text = serde_json::to_string(&latency).unwrap();
+        let back: Latency = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.histogram, latency.histogram);
+        assert_eq!((back.min_ns, back.max_ns, back.sum_ns), (latency.min_ns, latency.max_ns, latency.sum_ns));
+        let none: Latency =
+            serde_json::from_str(&serde_json::to_string(&Latency::default()).unwrap()).unwrap();
+        assert_eq!((none.count(), none.min_ns()), (0, 0));
     }
 
     /// The oracle: the k-th of a sorted vector, k the smallest rank that holds the share.

@@ -17,6 +17,8 @@ pub use rows::Rows;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::wire::{Cached, Coding};
 
 /// One answer, as the sender saw it.
@@ -101,7 +103,7 @@ spans! {
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)+) => {
         /// Plain numbers that add up over threads.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Counts { $($(#[$doc])* pub $name: u64,)+ }
 
         impl Counts {
@@ -166,13 +168,13 @@ counts! {
 }
 
 /// Everything one thread counted; after [`Tally::merge`], everything.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tally {
     /// Plain counts.
     pub counts: Counts,
     times: Vec<Latency>,
     statuses: Vec<u64>,
-    failures: [u64; Failure::COUNT],
+    failures: Vec<u64>,
     /// The first message seen of each kind of failure.
     pub samples: BTreeMap<Failure, String>,
     /// When the last measured answer was whole or the last measured request failed.
@@ -185,7 +187,7 @@ impl Default for Tally {
             counts: Counts::default(),
             times: vec![Latency::default(); Span::COUNT],
             statuses: vec![0; 1000],
-            failures: [0; Failure::COUNT],
+            failures: vec![0; Failure::COUNT],
             samples: BTreeMap::new(),
             last_end_ns: 0,
         }

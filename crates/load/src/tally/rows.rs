@@ -2,13 +2,15 @@
 //!
 //! A list of a million URLs has no table anyone reads: those beyond [`ROWS_MAX`] share the last row. Not here: names.
 
+use serde::{Deserialize, Serialize};
+
 use super::sketch::Sketch;
 
 /// Rows at most; one costs about 4 KiB a thread.
 pub const ROWS_MAX: usize = 500;
 
 /// One row.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
     /// Answers, right ones.
     pub answers: u64,
@@ -21,7 +23,7 @@ pub struct Row {
 }
 
 /// The rows of one thread, or of all.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rows {
     rows: Vec<Row>,
 }

@@ -5,13 +5,15 @@
 //!
 //! Not here: clocks, plots.
 
+use serde::{Deserialize, Serialize};
+
 use super::sketch::Sketch;
 
 /// Points kept at most; one costs about 4 KiB.
 pub const POINTS_MAX: usize = 600;
 
 /// What one thread, or all, saw in one interval.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Slice {
     /// Seconds since the start of the run.
     pub second: u64,
@@ -41,7 +43,7 @@ impl Slice {
 }
 
 /// All intervals of the run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Series {
     interval_s: u64,
     points: Vec<Slice>,

@@ -5,6 +5,8 @@
 //!
 //! Not here: time.
 
+use serde::{Deserialize, Serialize};
+
 /// Cells per doubling.
 const FINE: u64 = 32;
 /// log2 of [`FINE`].
@@ -14,10 +16,35 @@ const CELLS: usize = 1024;
 const HIGHEST_US: u64 = (1 << 36) - 1;
 
 /// Counts by time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Few", from = "Few")]
 pub struct Sketch {
     cells: Box<[u32]>,
     count: u64,
+}
+
+/// A sketch on its way from one process to another: the cells that have anything.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Few(Vec<(u16, u32)>);
+
+impl From<Sketch> for Few {
+    fn from(sketch: Sketch) -> Few {
+        let cells = (0_u16..).zip(&sketch.cells).filter(|(_, count)| **count > 0);
+        Few(cells.map(|(at, count)| (at, *count)).collect())
+    }
+}
+
+impl From<Few> for Sketch {
+    fn from(few: Few) -> Sketch {
+        let mut sketch = Sketch::default();
+        for (at, count) in few.0 {
+            if let Some(cell) = sketch.cells.get_mut(usize::from(at)) {
+                *cell = cell.saturating_add(count);
+                sketch.count = sketch.count.saturating_add(u64::from(count));
+            }
+        }
+        sketch
+    }
 }
 
 impl Default for Sketch {
@@ -105,6 +132,14 @@ mod tests {
         assert_eq!(cell_of(64), 64);
         assert_eq!(cell_of(HIGHEST_US), CELLS - 1);
         assert_eq!(cell_of(u64::MAX), CELLS - 1);
+    }
+
+    #[test]
+    fn it_travels_without_loss() {
+        let mut sketch = Sketch::default();
+        (0..5_000_u64).for_each(|n| sketch.record(n * n));
+        let back: Sketch = serde_json::from_str(&serde_json::to_string(&sketch).unwrap()).unwrap();
+        assert_eq!(back, sketch);
     }
 
     proptest! {

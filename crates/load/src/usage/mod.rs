@@ -8,9 +8,10 @@ pub mod listener;
 pub mod process;
 
 use process::Process;
+use serde::{Deserialize, Serialize};
 
 /// A server to watch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
     /// How it is shown.
     pub name: String,
@@ -21,7 +22,7 @@ pub struct Root {
 }
 
 /// What a tree of processes had used at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// CPU since its start, in microseconds; ticks of 10 ms.
     pub cpu_us: u64,

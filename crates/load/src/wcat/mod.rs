@@ -3,6 +3,7 @@
 //! Pure: text in, a [`Scenario`], [`Settings`] and notes out. What the original stopped at and can only mean one thing is
 //! understood and said. Not here: opening files, sending.
 
+pub mod command;
 mod five;
 mod gather;
 mod lex;
@@ -17,7 +18,7 @@ mod tests;
 
 pub use five::{Config, Script, config, distribution, scenario as scenario_of, script};
 pub use gather::{Gathered, gather};
-pub use outline::outline;
+pub use outline::{DURATION_MS, VIRTUAL_CLIENTS, outline};
 pub use scenario::{
     Counter, Field, Manner, Part, Request, Scenario, Settings, Step, Transaction, Value, Version, constant,
 };
