@@ -11,6 +11,7 @@
 
 pub mod cli;
 pub mod content;
+pub mod counters;
 pub mod pacer;
 pub mod plan;
 pub mod report;
