@@ -11,7 +11,11 @@
 mod defaults;
 pub mod keep;
 mod pattern;
+pub mod probe;
+pub mod proc;
 pub mod prometheus;
+pub mod sampler;
+pub mod scrape;
 pub mod select;
 pub mod series;
 
