@@ -1,7 +1,7 @@
 //! Which series are kept of a server if nobody names any.
 //!
-//! Those of Samovar, of a host's exporter, or what all client libraries write of their process; then what grew most. Not here:
-//! taking them.
+//! Those of Samovar, of a host's exporter, or what all client libraries write of their process; then what grew
+//! most. Not here: taking them.
 
 use super::HOST_CPU;
 use super::pattern::Pattern;
@@ -51,7 +51,8 @@ const PROCESS: [&str; 5] = [
 /// Metrics of libraries about themselves: never what a run is about.
 const ASIDE: [&str; 6] = ["process_", "go_", "promhttp_", "python_", "nodejs_", "scrape_"];
 
-/// What is kept of such a text, and whether that is all: else the counters that grow most take the places that are left.
+/// What is kept of such a text, and whether that is all: else the counters that grow most take the places that are
+/// left.
 pub(super) fn picks(text: &Text<'_>) -> (Vec<Pick>, bool) {
     let has = |prefix: &str| text.samples.iter().any(|sample| sample.name.starts_with(prefix));
     if has("samovar_") {

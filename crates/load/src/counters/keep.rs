@@ -1,9 +1,9 @@
 //! From readings to points: what only grows becomes what it grew by each second, what stands is kept as it is.
 //!
-//! A rate is that of the time between two readings and stands at the second of the first of them, so that the rate of second
-//! 7 is of the same second as the answers of second 7; what stands was so at its second. A number that fell where it can only
-//! grow has begun anew: a gap, no negative rate. Past [`POINTS_MAX`] points neighbours are folded, as the series of answers
-//! does it. Not here: clocks, and what the numbers mean.
+//! A rate is that of the time between two readings and stands at the second of the first of them, so that the rate
+//! of second 7 is of the same second as the answers of second 7; what stands was so at its second. A number that
+//! fell where it can only grow has begun anew: a gap, no negative rate. Past [`POINTS_MAX`] points neighbours are
+//! folded, as the series of answers does it. Not here: clocks, and what the numbers mean.
 
 use std::collections::{HashMap, HashSet};
 
@@ -65,8 +65,8 @@ impl Keeper {
         Keeper { step_s: interval_s.max(1), tracks: Vec::new(), index: HashMap::new(), before: None }
     }
 
-    /// One reading. A series that is not in it has a gap; one that was never seen before has begun since the reading before
-    /// this one, at nothing: so the first errors of a run count too.
+    /// One reading. A series that is not in it has a gap; one that was never seen before has begun since the
+    /// reading before this one, at nothing: so the first errors of a run count too.
     pub fn take(&mut self, moment: Moment, values: Vec<Value>) {
         // A second beyond a thousand years is none of a run; without the bound folding could take long.
         let moment = Moment { second: moment.second.min(1 << 35), ..moment };
@@ -163,7 +163,9 @@ impl Track {
         }
     }
 
-    fn series(self, source: &str) -> CounterSeries {
+    fn series(mut self, source: &str) -> CounterSeries {
+        // Numbers near the largest there are add up to none.
+        self.points.retain(|point| point.sum.is_finite());
         let folded = self.points.iter().any(|point| point.low < point.high);
         let extremes = |point: &Point| (tidy(point.low), tidy(point.high));
         CounterSeries {
@@ -187,7 +189,8 @@ fn tidy(value: f64) -> f64 {
     if rounded.is_finite() { rounded } else { value }
 }
 
-/// Puts the series of all sources together; `parts` are the name of a source, what was kept of it, and what is to be said.
+/// Puts the series of all sources together; `parts` are the name of a source, what was kept of it, and what is to
+/// be said.
 pub fn gather(parts: Vec<(String, Keeper, Vec<String>)>) -> Counters {
     let interval_s = parts.iter().map(|(_, keeper, _)| keeper.step_s).max().unwrap_or(1);
     let mut counters = Counters { interval_s, ..Counters::default() };
@@ -293,6 +296,15 @@ mod tests {
     }
 
     #[test]
+    fn numbers_too_large_to_add_up_are_a_gap() {
+        let mut keeper = Keeper::new(1);
+        for second in [0, 0, 1] {
+            keeper.take(at(second), value("a", Measure::Gauge(f64::MAX)));
+        }
+        assert_eq!(points(keeper, "a"), [(1, f64::MAX)]);
+    }
+
+    #[test]
     fn seven_digits() {
         for (value, wanted) in
             [(0.0, 0.0), (123_456_789.0, 123_456_789.0), (1.0 / 3.0, 0.333_333_3), (1e-320, 0.0)]
@@ -330,7 +342,8 @@ mod tests {
             let seen = points(keeper, "a");
             prop_assert_eq!(seen.len(), wanted.len());
             for (seen, wanted) in seen.iter().zip(&wanted) {
-                prop_assert!(seen.0 == wanted.0 && (seen.1 - wanted.1).abs() <= wanted.1 * 1e-6, "{seen:?} {wanted:?}");
+                let near = (seen.1 - wanted.1).abs() <= wanted.1 * 1e-6;
+                prop_assert!(seen.0 == wanted.0 && near, "{seen:?} {wanted:?}");
             }
         }
 

@@ -1,10 +1,10 @@
-//! The server's counters beside a load run, aligned to its seconds: what WCAT sampled from Windows, here from /proc and from
-//! any text for Prometheus.
+//! The server's counters beside a load run, aligned to its seconds: what WCAT sampled from Windows, here from /proc
+//! and from any text for Prometheus.
 //!
-//! A sampler's thread ([`sampler`], shell; [`probe`] and [`scrape`] do its reading) takes readings at whole seconds of the
-//! run's clock. What they hold is understood by [`proc`] and [`prometheus`], chosen by [`select`], made rates and points by
-//! [`keep`], and kept as [`series`]. [`windows`] says which of all this answers to a counter of Windows. All but the shell
-//! are pure.
+//! A sampler's thread ([`sampler`], shell; [`probe`] and [`scrape`] do its reading) takes readings at whole seconds
+//! of the run's clock. What they hold is understood by [`proc`] and [`prometheus`], chosen by [`select`], made
+//! rates and points by [`keep`], and kept as [`series`]. [`windows`] says which of all this answers to a counter of
+//! Windows. All but the shell are pure.
 //!
 //! Not here: the CPU of a server over the whole window ([`crate::usage`]), our own ([`crate::sender::meter`]), plots.
 
@@ -18,6 +18,7 @@ pub mod sampler;
 pub mod scrape;
 pub mod select;
 pub mod series;
+pub mod windows;
 
 pub use pattern::Pattern;
 pub use series::{CounterSeries, Counters, Row};

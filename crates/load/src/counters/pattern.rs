@@ -144,8 +144,8 @@ fn value(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-/// Whether the text is of the shape. Steps back to the last star only, so that it takes no more than the product of both
-/// lengths.
+/// Whether the text is of the shape. Steps back to the last star only, so that it takes no more than the product of
+/// both lengths.
 fn glob(shape: &[u8], text: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,7 +1,7 @@
 //! Opens the files of /proc for [`super::proc`]: shell.
 //!
-//! A reading takes about 15 µs for each process of the host, to know who is below whom, and as much for each thread of the
-//! server. Not here: what the files say.
+//! A reading takes about 15 µs for each process of the host, to know who is below whom, and as much for each thread
+//! of the server. Not here: what the files say.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,7 +83,8 @@ fn of_threads(pid: u32) -> Vec<(u32, (u64, u64))> {
         .collect()
 }
 
-/// New kernels say the number as the size of the folder; with ten thousand connections counting would take milliseconds.
+/// New kernels say the number as the size of the folder; with ten thousand connections counting would take
+/// milliseconds.
 fn open_files(pid: u32) -> Option<u64> {
     let folder = format!("/proc/{pid}/fd");
     match fs::metadata(&folder).ok()?.len() {

@@ -1,7 +1,7 @@
 //! What /proc says of a host and of a tree of processes, as readings.
 //!
-//! Pure: texts in, readings out; proc(5) has their forms. A text that is not as it should be leaves its series out, as gaps.
-//! Not here: opening the files ([`super::probe`]).
+//! Pure: texts in, readings out; proc(5) has their forms. A text that is not as it should be leaves its series out,
+//! as gaps. Not here: opening the files ([`super::probe`]).
 //!
 //! Of interfaces all but `lo` are added up: what passes a bridge on its way counts at the bridge, too.
 
@@ -189,8 +189,8 @@ pub fn used(stat: &str, ticks_per_s: u64, page_bytes: u64) -> Option<Used> {
     })
 }
 
-/// Context switches of one thread from its /proc/PID/task/TID/status: those it asked for by waiting, and those it was made to.
-/// The status of a process tells of its first thread only.
+/// Context switches of one thread from its /proc/PID/task/TID/status: those it asked for by waiting, and those it
+/// was made to. The status of a process tells of its first thread only.
 pub fn switches(status: &str) -> Option<(u64, u64)> {
     let waited = first_number(status, "voluntary_ctxt_switches:")?;
     Some((waited, first_number(status, "nonvoluntary_ctxt_switches:")?))
@@ -204,8 +204,8 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Takes those of all threads by number; returns the sum since the first time. A thread that was not there then began
-    /// since, as did one that has fewer than before: its number was given anew.
+    /// Takes those of all threads by number; returns the sum since the first time. A thread that was not there then
+    /// began since, as did one that has fewer than before: its number was given anew.
     pub fn take(&mut self, now: BTreeMap<u32, (u64, u64)>) -> (u64, u64) {
         if let Some(last) = &self.last {
             for (thread, (waited, made)) in &now {

@@ -32,8 +32,9 @@ pub struct Page {
 }
 
 impl Page {
-    /// Takes the URL apart and finds the addresses, once: a name server that is asked each second could take longer than one.
-    /// `fields` are sent besides ours, a token for example. If the URL has no path, `/metrics` is asked for.
+    /// Takes the URL apart and finds the addresses, once: a name server that is asked each second could take longer
+    /// than one. `fields` are sent besides ours, a token for example. If the URL has no path, `/metrics` is asked
+    /// for.
     ///
     /// # Errors
     /// A sentence for the person at the command line.
@@ -43,7 +44,8 @@ impl Page {
         let addresses = sender::resolve(&origin).map_err(|why| format!("counters of `{url}`: {why}"))?;
         let path = if target.path == "/" { "/metrics" } else { &target.path };
         let mut head = format!(
-            "GET {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: thirst/{}\r\nAccept: text/plain;version=0.0.4, */*;q=0.1\r\n\
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: thirst/{}\r\n\
+             Accept: text/plain;version=0.0.4, */*;q=0.1\r\n\
              Accept-Encoding: identity\r\nConnection: close\r\n",
             target.authority,
             env!("CARGO_PKG_VERSION")

@@ -1,5 +1,5 @@
-//! Counters as a run keeps them: what is stored as `counters` in its JSON, the averages over the measured window, and the table
-//! for the terminal.
+//! Counters as a run keeps them: what is stored as `counters` in its JSON, the averages over the measured window,
+//! and the table for the terminal.
 //!
 //! Pure. Not here: how the points came about ([`super::keep`]), plots.
 
@@ -30,7 +30,8 @@ pub struct CounterSeries {
     pub unit: String,
     /// Where it was read: `/proc`, or a URL.
     pub source: String,
-    /// The points: the second at which its interval begins, since the start of the run, and the value. Gaps are left out.
+    /// The points: the second at which its interval begins, since the start of the run, and the value. Gaps are
+    /// left out.
     pub points: Vec<(u64, f64)>,
     /// The lowest and the highest value behind each point, where points are of several readings; else nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,15 +59,16 @@ impl Counters {
         self.series.iter().find(|series| series.name == name)
     }
 
-    /// Every series over the measured window, in seconds since the start of the run. What has no point there has no row.
+    /// Every series over the measured window, in seconds since the start of the run. What has no point there has no
+    /// row.
     pub fn rows(&self, window: &Range<f64>) -> Vec<Row> {
         self.series.iter().filter_map(|series| series.row(window, self.interval_s)).collect()
     }
 }
 
 impl CounterSeries {
-    /// What it was over the window: of the points whose interval lies inside, or if there are none of those it touches, since
-    /// a rough answer is better than none.
+    /// What it was over the window: of the points whose interval lies inside, or if there are none of those it
+    /// touches, since a rough answer is better than none.
     pub fn row(&self, window: &Range<f64>, interval_s: u64) -> Option<Row> {
         let ends = |second: u64| (second as f64, second.saturating_add(interval_s) as f64);
         let inside = |second: u64| ends(second).0 >= window.start && ends(second).1 <= window.end;

@@ -1,8 +1,9 @@
-//! The text that servers write for Prometheus (exposition format 0.0.4; what OpenMetrics adds to it is understood too):
-//! its samples, and what kind each is of.
+//! The text that servers write for Prometheus (exposition format 0.0.4; what OpenMetrics adds to it is understood
+//! too): its samples, and what kind each is of.
 //!
-//! A line that does not parse is counted and the first one said; the others are of use without it. Timestamps and exemplars
-//! are read over: when a sample was taken is known better here. Not here: fetching it, and which samples matter.
+//! A line that does not parse is counted and the first one said; the others are of use without it. Timestamps and
+//! exemplars are read over: when a sample was taken is known better here. Not here: fetching it, and which samples
+//! matter.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -75,8 +76,8 @@ impl fmt::Display for TooMuch {
 }
 
 impl Sample<'_> {
-    /// Whether it only ever grows, so that its rate means something: also what belongs to histograms, and what is not said
-    /// to be a counter but called `…_total`.
+    /// Whether it only ever grows, so that its rate means something: also what belongs to histograms, and what is
+    /// not said to be a counter but called `…_total`.
     pub fn grows(&self) -> bool {
         match self.kind {
             Kind::Counter => true,

@@ -1,8 +1,9 @@
 //! Reads the sources of counters at whole seconds of a run's clock, each in a thread of its own: shell.
 //!
-//! The threads share nothing with those that send but the cores; a page that is slow makes gaps in its own series only. A
-//! reading that fails, or takes longer than the interval, so that nobody knows of which second it is, is a gap and said at the
-//! end. Not here: what is read ([`super::probe`], [`super::scrape`]), what becomes of it ([`super::keep`]).
+//! The threads share nothing with those that send but the cores; a page that is slow makes gaps in its own series
+//! only. A reading that fails, or takes longer than the interval, so that nobody knows of which second it is, is a
+//! gap and said at the end. Not here: what is read ([`super::probe`], [`super::scrape`]), what becomes of it
+//! ([`super::keep`]).
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -20,7 +21,8 @@ use super::{Counters, Value};
 pub enum Source {
     /// This host, from /proc.
     Host,
-    /// A server's processes and all below them, from /proc. The first of these sources is `server …`, the next `server 2 …`.
+    /// A server's processes and all below them, from /proc. The first of these sources is `server …`, the next
+    /// `server 2 …`.
     Process(Vec<u32>),
     /// A page for Prometheus.
     Prometheus {
@@ -94,8 +96,8 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Ends with a last reading, and puts together what was read. A page that does not answer delays it by no more than twice
-    /// its patience.
+    /// Ends with a last reading, and puts together what was read. A page that does not answer delays it by no more
+    /// than twice its patience.
     pub fn finish(mut self) -> Counters {
         for stop in self.watchers.iter().filter_map(|watcher| watcher.stop.as_ref()) {
             // One that has ended by a defect is told below.

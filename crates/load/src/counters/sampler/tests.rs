@@ -1,5 +1,5 @@
-//! The sampler against real pages and processes. Mostly the clock stands, or is moved by the pages: nothing here waits but for
-//! what happens, and nothing depends on how busy the machine is.
+//! The sampler against real pages and processes. Mostly the clock stands, or is moved by the pages: nothing here
+//! waits but for what happens, and nothing depends on how busy the machine is.
 
 use super::*;
 use crate::counters::{HOST_CPU, SERVER_CPU};

@@ -1,8 +1,9 @@
-//! Which series of a text for Prometheus are kept, and as what: what only grows becomes a rate, the rest stays as it stands.
+//! Which series of a text for Prometheus are kept, and as what: what only grows becomes a rate, the rest stays as
+//! it stands.
 //!
-//! A person names them, or [`super::defaults`] does; where that leaves places, the counters that grew most during the run take
-//! them. These are known at the end only, so that up to [`CANDIDATES_MAX`] are carried along until then. Not here: rates and
-//! points ([`super::keep`]).
+//! A person names them, or `defaults` does; where that leaves places, the counters that grew most during
+//! the run take them. These are known at the end only, so that up to [`CANDIDATES_MAX`] are carried along until
+//! then. Not here: rates and points ([`super::keep`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -199,7 +200,8 @@ impl Selection {
         }
         if self.left_out > 0 {
             notes.push(format!(
-                "{} series more match what was asked for than the {SERIES_MAX} that are kept; name labels, or sum(…)",
+                "{} series more match what was asked for than the {SERIES_MAX} that are kept; \
+                 name labels, or sum(…)",
                 self.left_out
             ));
         }
