@@ -3,15 +3,16 @@
 //! The rooms, in the order a run passes through them: [`plan`] says what to send (pure), [`pacer`] when (pure),
 //! [`sender`] sends it over sockets (shell), [`wire`] understands what comes back (pure), [`tally`] counts it
 //! (pure), [`stats`] sums it up (pure), [`verdict`] says whether the numbers can be trusted (pure), [`report`]
-//! shows them (pure but for writing the files). [`wcat`] reads scenarios (pure), [`content`] makes files to be asked for (pure).
-//! [`usage`] reads CPU from /proc (shell), [`run`] is the only place
-//! that knows the order, [`cli`] the only one that knows the flags.
+//! shows them (pure but for writing the files). [`wcat`] reads scenarios (pure), [`content`] makes files to be
+//! asked for (pure). [`usage`] reads CPU from /proc (shell), [`counters`] the server's counters beside the run
+//! (mixed), [`run`] is the only place that knows the order, [`cli`] the only one that knows the flags.
 //!
 //! Not here: any code of the server. An instrument that shares code with what it measures shares its mistakes.
 
 pub mod check;
 pub mod cli;
 pub mod content;
+pub mod counters;
 mod dice;
 pub mod pacer;
 pub mod plan;

@@ -1,7 +1,11 @@
-//! What fuzzing has found in files of scenarios, and what it begins with, once more: read or refused, without a panic.
+//! What fuzzing has found in files of scenarios and in pages of metrics, and what it begins with, once more: read
+//! or refused, without a panic.
 
 #![allow(clippy::unwrap_used, reason = "a test may stop at its first surprise")]
 
+use thirst::counters::keep::{self, Keeper, Moment};
+use thirst::counters::prometheus;
+use thirst::counters::select::Selection;
 use thirst::wcat::{Source, gather, outline};
 
 #[test]
@@ -24,4 +28,31 @@ fn the_corpus_is_read_or_refused() {
         }
     }
     assert!(read >= 3, "{read} read, {refused} refused");
+}
+
+#[test]
+fn the_corpus_of_metrics_is_read_and_kept() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/prometheus");
+    let (mut samples, mut malformed, mut points) = (0, 0, 0);
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read(entry.unwrap().path()).unwrap();
+        let text = String::from_utf8_lossy(&text);
+        let (pick, pages) = text.split_once('\n').unwrap_or((&text, ""));
+        let mut selection = Selection::new(pick.parse().into_iter().collect());
+        let mut keeper = Keeper::new(1);
+        for (second, page) in (0..).zip(pages.split('\u{1e}')) {
+            let page = prometheus::parse(page).unwrap();
+            samples += page.samples.len();
+            malformed += page.malformed;
+            keeper.take(Moment { second, at_ns: second * 1_000_000_000 }, selection.values(&page));
+        }
+        keeper.leave_out(&selection.superfluous(&keeper.grown()));
+        let counters = keep::gather(vec![("corpus".to_owned(), keeper, selection.notes())]);
+        let all = counters.series.iter().flat_map(|series| &series.points);
+        points += all.inspect(|(_, value)| assert!(value.is_finite())).count();
+    }
+    assert!(
+        samples >= 50 && malformed >= 5 && points >= 20,
+        "{samples} samples, {malformed} none, {points} points"
+    );
 }
