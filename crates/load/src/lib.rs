@@ -10,6 +10,7 @@
 //! Not here: any code of the server. An instrument that shares code with what it measures shares its mistakes.
 
 pub mod cli;
+pub mod compare;
 pub mod content;
 pub mod pacer;
 pub mod plan;

@@ -4,23 +4,23 @@
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
     /// The stream of one thing of a seed: neither what else is drawn nor in which order changes it.
-    pub(super) fn of(seed: u64, what: &str, index: u64) -> Dice {
+    pub(crate) fn of(seed: u64, what: &str, index: u64) -> Dice {
         let named = what.bytes().fold(mix(seed), |sum, byte| mix(sum ^ u64::from(byte)));
         Dice(mix(named ^ index))
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
     }
 }
 
 /// Turns a number into one that shows nothing of it.
-pub(super) fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)

@@ -3,7 +3,7 @@
 //! A [`Set`] is what a person asks for (`1000x1KB`, `tiles:8`, `jpegs:100x800x600`); it knows the path of each of its
 //! files and makes their bytes. Pure: what is written where, and how fast, is the command line's.
 
-mod dice;
+pub(crate) mod dice;
 mod letters;
 mod picture;
 mod set;
