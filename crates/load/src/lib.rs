@@ -4,6 +4,7 @@
 //! [`sender`] sends it over sockets (shell), [`wire`] understands what comes back (pure), [`tally`] counts it
 //! (pure), [`stats`] sums it up (pure), [`verdict`] says whether the numbers can be trusted (pure), [`report`]
 //! shows them (pure but for writing the files). [`wcat`] reads scenarios (pure), [`content`] makes files to be asked for (pure).
+//! [`compare`] judges two sets of runs (pure).
 //! [`usage`] reads CPU from /proc (shell), [`run`] is the only place
 //! that knows the order, [`cli`] the only one that knows the flags.
 //!

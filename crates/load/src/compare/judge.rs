@@ -1,11 +1,12 @@
 //! Pairs or sets of runs to a comparison.
 //!
 //! The rule, the same for every metric and every number of runs: of the p-values of Student's t and of the ranks the
-//! *larger* counts, it is corrected by Holm's method for the number of metrics, and what is left must be at most 5 %.
-//! The t is there because the ranks know nothing of sizes, the ranks because they hold under any noise if the order
-//! within pairs was left to chance. t alone would allow verdicts on five pairs, and errs more often than it says when
-//! the noise of one run resembles that of the next. So the number of pairs from which the ranks *can* say something is
-//! the least there is: 8 for four or five metrics, 7 for three. Below that there is no verdict, whatever the data say.
+//! *larger* counts, it is corrected by Holm's method for the number of metrics, and what is left must be at most a
+//! twentieth. The t is there because the ranks know nothing of sizes, the ranks because they hold under nearly any
+//! noise if the order within pairs was left to chance. t alone would allow verdicts on five pairs, and errs more
+//! often than it says when the noise of one run resembles that of the next. So the number of pairs from which the
+//! ranks *can* say something is the least there is: 8 for four or five metrics, 7 for two or three, 6 for one. Below
+//! that there is no verdict, whatever the data say.
 //!
 //! Not here: one metric by itself ([`super::sample`]), which runs are fit to be compared ([`super::runs`]).
 
@@ -110,7 +111,8 @@ pub(super) fn weigh(columns: &[Column]) -> Vec<Option<Weighed>> {
     .collect()
 }
 
-/// Holm's correction: the smallest p counts as often as there are, the next once less, and none less than the one before.
+/// Holm's correction: the smallest p counts as often as there are, the next once less, and none less than the one
+/// before.
 pub(super) fn holm(all: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     let p = |at: usize| all.get(at).copied().unwrap_or(1.0);
@@ -218,7 +220,7 @@ fn said(weighed: &Weighed, could_have_seen_percent: f64, wish: &Wish) -> (Judgem
     let change = words::change(words::ratio_of(difference));
     if !weighed.differs() {
         let reason = format!(
-            "{change}, as chance makes; one of {} would have been seen",
+            "{change}, and chance makes such a difference too; one of {} would have been seen",
             percent(could_have_seen_percent)
         );
         return (Judgement::NoDifferenceSeen { could_have_seen_percent }, reason);
@@ -226,7 +228,7 @@ fn said(weighed: &Weighed, could_have_seen_percent: f64, wish: &Wish) -> (Judgem
     if difference.abs() < wish.threshold.ln_1p() {
         let threshold_percent = wish.threshold * 100.0;
         let reason = format!(
-            "{change}, and it is no chance; less than {} matters to nobody",
+            "{change}, which is no chance, but less than {} matters to nobody",
             percent(threshold_percent)
         );
         return (Judgement::Negligible { threshold_percent }, reason);
@@ -238,8 +240,8 @@ fn said(weighed: &Weighed, could_have_seen_percent: f64, wish: &Wish) -> (Judgem
         (_, false) => Judgement::Slower,
     };
     let (low, high) = weighed.sample.interval();
-    let [low, high] = [low, high].map(|log| words::change(words::ratio_of(log)));
-    (verdict, format!("{change} ({low} to {high})"))
+    let [low, high] = [low, high].map(|log| words::ratio(words::ratio_of(log)));
+    (verdict, format!("{change} ({low} to {high} times A's)"))
 }
 
 fn overall(rows: &[Row], pairs: Option<usize>, [runs_a, runs_b]: [usize; 2]) -> Conclusion {
@@ -298,7 +300,8 @@ fn left_out(a: &[Values], b: &[Values]) -> Vec<Caveat> {
         let (of_a, of_b) = (known(a, metric), known(b, metric));
         let (none, all) = (of_a + of_b == 0, of_a == a.len() && of_b == b.len());
         let text = format!(
-            "{} is known of {of_a} of {} runs of A and {of_b} of {} of B; where one side does not know it, it is left out",
+            "{} is known of {of_a} of {} runs of A and {of_b} of {} of B; where one side does not know \
+             it, it is left out",
             metric.name(),
             a.len(),
             b.len()

@@ -1,14 +1,14 @@
 //! Two sets of runs compared honestly: by how much they differ, how surely, and what could not have been seen.
 //!
-//! The run is the sample, never the request: the requests of one run share its machine, its minute and its luck, so a
-//! test over requests finds a difference between any two runs of the same server. Runs are best made in pairs, A and B
-//! in turn and in an order that is [shuffled](order): then a drift of the machine meets both alike. Sets that were not
-//! interleaved are compared too, and labelled.
+//! The run is the sample, never the request: the requests of one run share its machine, its minute and its luck, so
+//! a test over requests finds a difference between any two runs of the same server. Runs are best made in pairs, A
+//! and B in turn and in an order that is [shuffled](order): then a drift of the machine meets both alike. Sets that
+//! were not interleaved are compared too, and labelled.
 //!
-//! What is said rests on one rule ([`judge`]): a difference in a metric is said if Student's t *and* the ranks find it,
-//! with Holm's correction for looking at several metrics. How often that errs was tried out (`trials`, a test): equals
-//! are called different in fewer than 5 of 100 comparisons when the noise of runs is normal, heavy-tailed, skewed,
-//! lasting or drifting; in 7 of 100 when it does nothing but come round every few runs.
+//! What is said rests on one rule ([`judge`]): a difference in a metric is said if Student's t *and* the ranks find
+//! it, with Holm's correction for looking at several metrics. How often that errs was tried out (`trials`, a test):
+//! equals are called different in fewer than 5 of 100 comparisons when the noise of runs is normal, heavy-tailed,
+//! skewed, lasting or drifting; in 7 of 100 when it does nothing but come round every few runs.
 //!
 //! Pure: runs in, a [`Comparison`] or a text out. Not here: making runs, reading files.
 

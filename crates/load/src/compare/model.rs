@@ -1,7 +1,7 @@
 //! A comparison with all that is said of it: the JSON, version 1, and what the text is drawn from.
 //!
-//! Fields may be added; none is renamed or changes its meaning without a new version. Units stand in the names, ratios
-//! are B over A.
+//! Fields may be added; none is renamed or changes its meaning without a new version. Units stand in the names,
+//! ratios are B over A.
 //!
 //! Not here: how the values come about ([`super::judge`]) or look.
 

@@ -1,8 +1,8 @@
 //! Who goes first in each pair.
 //!
-//! A goes first as often as B, up to one, so that what the second always meets (a warm machine, a full disk) and what
-//! changes steadily meets both alike. Which pairs these are is shuffled as a whole: ABBA repeated would be in step with
-//! whatever else comes round every four runs.
+//! A goes first as often as B, up to one, so that what the second always meets (a warm machine, a full disk) and
+//! what changes steadily meets both alike. Which pairs these are is shuffled as a whole: ABBA repeated would be in
+//! step with whatever else comes round every four runs.
 //!
 //! Not here: making the runs.
 

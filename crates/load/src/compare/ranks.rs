@@ -1,8 +1,9 @@
 //! Two tests that look at the order of the values only: Wilcoxon's for pairs, Mann and Whitney's for sets apart.
 //!
 //! One run that went wrong by a factor of ten moves a mean, and so Student's t; it moves a rank by a few places. The
-//! p-values are those of the permutations themselves up to [`EXACT`] values a side, ties included (equal values share
-//! the middle of their ranks, and the permutations are those of the shared ranks); beyond that the normal distribution.
+//! p-values are those of the permutations themselves up to [`EXACT`] values a side, ties included (equal values
+//! share the middle of their ranks, and the permutations are those of the shared ranks); beyond that the normal
+//! distribution.
 //!
 //! Pure. Not here: what the values are.
 
@@ -11,7 +12,8 @@ use super::student;
 /// Up to so many pairs, or values on each side, every permutation is counted.
 pub(super) const EXACT: usize = 25;
 
-/// How likely differences so one-sided are if each could as well have had the other sign. Zeros say nothing and are left out.
+/// How likely differences so one-sided are if each could as well have had the other sign. Zeros say nothing and are
+/// left out.
 pub(super) fn wilcoxon(differences: &[f64]) -> f64 {
     let kept: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     let sizes: Vec<f64> = kept.iter().map(|difference| difference.abs()).collect();

@@ -1,7 +1,7 @@
 //! Stored runs to a comparison: which are fit for it, which belong together, and what their reports say against it.
 //!
-//! Runs are paired only if they were made in turn: as many of A as of B, and sorted by their start each two that follow
-//! one another are one of each. Everything else is two sets that were not interleaved.
+//! Runs are paired only if they were made in turn: as many of A as of B, and sorted by their start each two that
+//! follow one another are one of each. Everything else is two sets that were not interleaved.
 //!
 //! Not here: reading files, the verdict ([`super::judge`]).
 
@@ -110,8 +110,8 @@ fn grades(side: &str, runs: &[Given]) -> Vec<Caveat> {
     let at_least = runs.iter().filter(|given| given.run.verdict.at_least).count();
     if at_least > 0 {
         let text = format!(
-            "thirst was the limit in {at_least} of {} runs of {side}: {side} can do more than is shown, its times hold \
-             thirst's own queue, and the ratios are no measure of the servers",
+            "thirst was the limit in {at_least} of {} runs of {side}: {side} can do more than is shown, its times \
+             hold thirst's own queue, and the ratios are no measure of the servers",
             runs.len()
         );
         caveats.push(Caveat::new("at-least", text));
@@ -121,8 +121,7 @@ fn grades(side: &str, runs: &[Given]) -> Vec<Caveat> {
     if !suspects.is_empty() {
         let codes: BTreeSet<String> = suspects.iter().flat_map(|run| bad_codes(run)).collect();
         let codes: Vec<String> = codes.into_iter().collect();
-        let text =
-            format!("{} of {} runs of {side} are SUSPECT: {}", suspects.len(), runs.len(), list(&codes));
+        let text = format!("SUSPECT: {} of {} runs of {side} ({})", suspects.len(), runs.len(), list(&codes));
         caveats.push(Caveat::new("suspect", text));
     }
     caveats
@@ -193,7 +192,8 @@ fn of_all(runs: &[&Run]) -> Vec<Caveat> {
     let count = runs.iter().filter(thin).count();
     if count > 0 {
         let text = format!(
-            "p99 of {count} of {} runs has fewer than ten answers above it: it is little more than chance; measure longer",
+            "p99 of {count} of {} runs has fewer than ten answers above it: it is little more than chance; \
+             measure longer",
             runs.len()
         );
         caveats.push(Caveat::new("thin-tail", text));

@@ -132,8 +132,8 @@ impl Bar {
         }
     }
 
-    /// By how much larger a difference must be for the ranks to find it too: a twentieth, and more where the number of
-    /// runs lets them hardly speak. Found by trying out, and held by the same means (`trials`).
+    /// By how much larger a difference must be for the ranks to find it too: a twentieth, and more where the number
+    /// of runs lets them hardly speak. Found by trying out, and held by the same means (`trials`).
     fn cost_of_ranks(self, runs: usize) -> f64 {
         1.05 + 0.25 / (runs.saturating_sub(self.least) as f64 + 1.0)
     }

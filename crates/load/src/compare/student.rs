@@ -191,7 +191,8 @@ mod tests {
         #[test]
         fn is_exact_where_there_is_a_formula(exponent in -6.0..9.0_f64) {
             let t = 10_f64.powf(exponent);
-            let one = if t < 1.0 { 1.0 - t.atan() / std::f64::consts::FRAC_PI_2 } else { t.recip().atan() / std::f64::consts::FRAC_PI_2 };
+            let right = std::f64::consts::FRAC_PI_2;
+            let one = if t < 1.0 { 1.0 - t.atan() / right } else { t.recip().atan() / right };
             // 1 - t / √(2 + t²), written so that nothing cancels.
             let root = (2.0 + t * t).sqrt();
             let two = 2.0 / (root * (root + t));

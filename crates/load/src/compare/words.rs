@@ -12,17 +12,18 @@ pub(super) fn ratio_of(log: f64) -> f64 {
     log.exp().clamp(1e-12, 1e12)
 }
 
-/// A number of per cent: two digits, or as many as stand before the point.
+/// A size in per cent: two digits, none that are zeros by nature, and a factor from the double on.
 pub(super) fn percent(percent: f64) -> String {
-    let size = percent.abs();
-    if size < 0.005 {
+    if percent < 0.005 {
         "0 %".to_owned()
-    } else if size < 0.095 {
+    } else if percent < 0.095 {
         format!("{percent:.2} %")
-    } else if size < 9.95 {
+    } else if percent < 9.95 && percent.fract() != 0.0 {
         format!("{percent:.1} %")
-    } else if size < 1e6 {
+    } else if percent < 99.5 {
         format!("{percent:.0} %")
+    } else if percent < 1e6 {
+        format!("{} ×", digits(1.0 + percent / 100.0))
     } else {
         "any size".to_owned()
     }
@@ -70,10 +71,9 @@ mod tests {
 
     #[test]
     fn table() {
-        assert_eq!(
-            [0.0, 0.004, 0.05, 1.23, 9.96, 250.0, 1e9].map(percent),
-            ["0 %", "0 %", "0.05 %", "1.2 %", "10 %", "250 %", "any size"]
-        );
+        let sizes = [0.0, 0.004, 0.05, 1.23, 2.0, 9.96, 99.0, 150.0, 4246.0, 1e9].map(percent);
+        let want = ["0 %", "0 %", "0.05 %", "1.2 %", "2 %", "10 %", "99 %", "2.50 ×", "43.5 ×", "any size"];
+        assert_eq!(sizes, want);
         let changes = [1.0, 1.045, 0.96, 1.99, 2.0, 0.5, 31.234, 12_857.0, 0.004].map(change);
         assert_eq!(
             changes,
