@@ -158,3 +158,61 @@ fn moments(values: &[f64]) -> (f64, f64) {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (mean, if count > 1.0 { squares / (count - 1.0) } else { 0.0 })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The textbook case of sets with very different sizes and spreads; its numbers are those of the logarithms here.
+    #[test]
+    fn welch_as_published() {
+        let exp = |values: &[f64]| values.iter().map(|value| value.exp()).collect::<Vec<_>>();
+        let a = exp(&[17.2, 20.9, 22.6, 18.1, 21.7, 21.4, 23.5, 24.2, 14.7, 21.8]);
+        let b = exp(&[
+            21.5, 22.8, 21.0, 23.0, 21.6, 23.6, 22.5, 20.7, 23.4, 21.8, 20.7, 21.7, 21.5, 22.5, 23.6, 21.5,
+            22.5, 23.5, 21.5, 21.8,
+        ]);
+        let there = Sample::of_sets(&a, &b);
+        let (t, freedom, p) = (there.difference / there.error, there.freedom, there.p_t);
+        assert!(
+            (t - 1.57).abs() < 0.005 && (freedom - 9.9).abs() < 0.05 && (p - 0.149).abs() < 5e-4,
+            "{there:?}"
+        );
+        assert_eq!(there.runs, 10);
+        let back = Sample::of_sets(&b, &a);
+        assert!((back.difference + there.difference).abs() < 1e-9 && (back.freedom - freedom).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_any_spread_the_ranks_decide() {
+        let same = Sample::of_pairs(&[5.0; 10], &[5.0; 10]);
+        assert_eq!((same.p(), same.interval()), (1.0, (0.0, 0.0)));
+        let twice = Sample::of_pairs(&[5.0; 10], &[10.0; 10]);
+        assert!(twice.p_t < 1e-100 && twice.p() == 2.0 / 1024.0, "{twice:?}");
+        let bar = Bar { chance: 0.01, least: 8 };
+        assert!(twice.detectable(bar) < 1e-12 && twice.runs_for(0.02, bar) == Some(8), "{twice:?}");
+        let apart = Sample::of_sets(&[5.0; 5], &[10.0; 5]);
+        assert!(apart.p_t < 1e-50 && (apart.p() - 2.0 / 252.0).abs() < 1e-12, "{apart:?}");
+        // Sums of unequal length round differently; the ranks see that nothing differs.
+        assert_eq!(Sample::of_sets(&[5.1; 5], &[5.1; 7]).p(), 1.0);
+    }
+
+    /// The promised number is the first that is enough: one fewer is not.
+    #[test]
+    fn so_many_runs_and_no_fewer() {
+        let a: Vec<f64> = (0..12).map(|at| f64::from(at * 5 % 12).mul_add(0.01, 1.0)).collect();
+        let b: Vec<f64> = (0..12).map(|at| f64::from(at * 7 % 12).mul_add(0.01, 1.0)).collect();
+        let bar = Bar { chance: 0.01, least: 8 };
+        for sample in [Sample::of_pairs(&a, &b), Sample::of_sets(&a, &b)] {
+            let reach = |runs: usize| {
+                let freedom = if sample.paired { runs as f64 - 1.0 } else { 2.0 * runs as f64 - 2.0 };
+                bar.reach(sample.spread / (runs as f64).sqrt(), freedom, runs)
+            };
+            let size = 0.02;
+            let runs = sample.runs_for(size, bar).unwrap();
+            assert!(runs > 20 && reach(runs) <= size && reach(runs - 1) > size, "{runs}");
+            assert_eq!(sample.runs_for(10.0, bar), Some(8));
+            assert_eq!(sample.runs_for(1e-6, bar), None);
+        }
+    }
+}
