@@ -5,12 +5,13 @@
 //! (pure), [`stats`] sums it up (pure), [`verdict`] says whether the numbers can be trusted (pure), [`report`]
 //! shows them (pure but for writing the files). [`wcat`] reads scenarios (pure), [`content`] makes files to be
 //! asked for (pure). [`usage`] reads CPU from /proc (shell), [`counters`] the server's counters beside the run
-//! (mixed), [`run`] is the only place that knows the order, [`cli`] the only one that knows the flags.
+//! (mixed), [`compare`] judges two sets of runs (pure), [`run`] is the only place that knows the order, [`cli`] the only one that knows the flags.
 //!
 //! Not here: any code of the server. An instrument that shares code with what it measures shares its mistakes.
 
 pub mod check;
 pub mod cli;
+pub mod compare;
 pub mod content;
 pub mod counters;
 mod dice;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::compare::CompareArgs;
 use super::run_args::RunArgs;
 use crate::content::Set;
 
@@ -31,6 +32,8 @@ pub(super) enum Command {
     Run(Box<RunArgs>),
     /// Draw stored runs side by side: one table, one plot
     Report(ReportArgs),
+    /// Compare two sets of stored runs: how they differ, how surely, and what could not have been seen
+    Compare(CompareArgs),
     /// Read scenario files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
     Check(CheckArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs

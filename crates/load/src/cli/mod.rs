@@ -8,6 +8,7 @@
 
 mod args;
 mod check;
+mod compare;
 mod content;
 mod report;
 mod run;
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
     let outcome = match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
+        Command::Compare(args) => compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::check(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
     };

@@ -40,7 +40,12 @@ impl Page {
     /// A sentence for the person at the command line.
     pub fn new(url: &str, fields: &[(String, String)]) -> Result<Page, String> {
         let target: Target = url.parse()?;
-        let origin = Origin { name: target.place.to_string(), place: target.place, requests: Vec::new() };
+        if target.secure {
+            return Err(format!(
+                "counters of `{url}`: https is not spoken here; name the page by http:// or unix:"
+            ));
+        }
+        let origin = Origin { name: target.place.to_string(), place: target.place, secure: false };
         let addresses = sender::resolve(&origin).map_err(|why| format!("counters of `{url}`: {why}"))?;
         let path = if target.path == "/" { "/metrics" } else { &target.path };
         let mut head = format!(
