@@ -36,8 +36,32 @@ pub(super) enum Command {
     Compare(CompareArgs),
     /// Read scenario files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
     Check(CheckArgs),
+    /// WCAT's controller: runs scenario files with the clients that call it
+    Wcctl(Words),
+    /// WCAT's client: does what a controller says
+    Wcclient(Words),
+    /// WCAT's script: runs scenario files, clients and all
+    #[command(name = "wcat.wsf", visible_alias = "wcat")]
+    WcatWsf(Words),
+    /// Make links of WCAT's names to this program, so that its command lines work as they are written
+    Link(LinkArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs
     Content(ContentArgs),
+}
+
+/// Words that are read by another grammar.
+#[derive(Debug, Args)]
+pub(super) struct Words {
+    /// WCAT's own flags; -? lists them
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LinkArgs {
+    /// The folder, best one of those in PATH; links that are there already are replaced, other files are left alone
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

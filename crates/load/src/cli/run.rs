@@ -4,7 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{IsTerminal, Read, Write, stderr, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,22 +23,32 @@ use crate::verdict::Grade;
 const URLS_MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
-    let wish = wish(args)?;
-    let plan = plan(args, &wish)?;
+    let (plan, method, name) = match what(args)? {
+        What::Urls(urls) => {
+            let wish = wish(args)?;
+            (plan(args, &urls, &wish)?, wish.method().to_owned(), None)
+        }
+        What::Files(paths) => {
+            let understood = super::scenario::plan(args, &paths)?;
+            let method =
+                understood.plan.requests.first().map_or("GET", |request| request.method.as_str()).to_owned();
+            (understood.plan, method, Some(understood.label))
+        }
+    };
     let told = &args.report;
     let json_to_stdout = told.json.as_deref() == Some(Path::new("-"));
     let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(create).transpose()?;
     let mut page = told.html.as_deref().map(create).transpose()?;
     let stop = watch_ctrl_c()?;
     let wanted = Wanted {
-        label: told.label.clone(),
-        method: wish.method().to_owned(),
+        label: told.label.clone().or(name),
+        method,
         servers: args.look.server_pid.clone(),
         until: args.load.until.clone(),
         progress: !told.quiet && stderr().is_terminal(),
     };
     if wanted.progress {
-        let _ = writeln!(stderr(), "  {}", announce(&plan, &wish));
+        let _ = writeln!(stderr(), "  {}", announce(&plan, &wanted.method));
     }
     let report = run::run(&plan, &wanted, stop).map_err(|trouble| match trouble {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
@@ -50,12 +60,17 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
         write(file, told.html.as_deref(), &html::page(std::slice::from_ref(&report)))?;
     }
     say(args, &report, json_to_stdout)?;
-    let failed = rules(&args.look.fail_if, &report);
-    Ok(match report.verdict.grade {
+    Ok(outcome(&report, &args.look.fail_if))
+}
+
+/// What a script sees of a run.
+pub(super) fn outcome(report: &Run, fail_if: &[Rule]) -> ExitCode {
+    let failed = rules(fail_if, report);
+    match report.verdict.grade {
         Grade::Invalid => ExitCode::from(EXIT_INVALID),
         _ if failed => ExitCode::from(EXIT_FAILED),
         _ => ExitCode::SUCCESS,
-    })
+    }
 }
 
 /// Says which rules of `--fail-if` hold; whether any does.
@@ -99,14 +114,46 @@ fn wish(args: &RunArgs) -> Result<Wish, String> {
     })
 }
 
-fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
+/// What the command line names.
+enum What {
+    Urls(Vec<Target>),
+    Files(Vec<PathBuf>),
+}
+
+/// URLs are known by their form; what has none and is there as a file is a scenario.
+fn what(args: &RunArgs) -> Result<What, String> {
+    let is_file =
+        |word: &String| !word.contains("://") && !word.starts_with("unix:") && Path::new(word).exists();
+    let files = args.what.iter().filter(|word| is_file(word)).count();
+    if files > 0 && files == args.what.len() {
+        if args.urls_from.is_some() {
+            return Err("--urls is of URLs; a scenario says itself what is asked".to_owned());
+        }
+        return Ok(What::Files(args.what.iter().map(PathBuf::from).collect()));
+    }
+    if files > 0 {
+        return Err("scenario files and URLs are two kinds of runs; name one kind".to_owned());
+    }
+    if !args.server.is_empty() {
+        return Err("--server is of scenario files; a URL names its server".to_owned());
+    }
+    Ok(What::Urls(args.what.iter().map(|word| word.parse()).collect::<Result<_, String>>()?))
+}
+
+fn plan(args: &RunArgs, urls: &[Target], wish: &Wish) -> Result<Plan, String> {
     let load = shape::load(args)?;
-    let (targets, weights) = targets(args)?;
+    let (targets, weights) = targets(args, urls)?;
     if args.request.pick == Pick::Weighted && args.urls_from.is_none() {
         return Err("--pick weights takes the weights from --urls FILE, as in `3 /path`".to_owned());
     }
     let mut plan = Plan::of_urls(&targets, &weights, args.request.pick, wish, load)?;
-    plan.manners = Manners {
+    plan.manners = manners(args);
+    Ok(plan)
+}
+
+/// How clients behave, and what they look at.
+pub(super) fn manners(args: &RunArgs) -> Manners {
+    Manners {
         checks: Checks::new(args.look.expect.clone()),
         keeps: args.client.browser_cache,
         trust: match &args.client.cacert {
@@ -114,13 +161,12 @@ fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
             None if args.client.insecure => Trust::Everyone,
             None => Trust::System,
         },
-    };
-    Ok(plan)
+    }
 }
 
 /// What to ask: the URLs of the command line, or those of a file.
-fn targets(args: &RunArgs) -> Result<(Vec<Target>, Vec<f64>), String> {
-    let Some(path) = &args.urls_from else { return Ok((args.urls.clone(), Vec::new())) };
+fn targets(args: &RunArgs, urls: &[Target]) -> Result<(Vec<Target>, Vec<f64>), String> {
+    let Some(path) = &args.urls_from else { return Ok((urls.to_vec(), Vec::new())) };
     let shown = path.display();
     let mut text = String::new();
     let file = File::open(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
@@ -132,7 +178,7 @@ fn targets(args: &RunArgs) -> Result<(Vec<Target>, Vec<f64>), String> {
     }
     // Some editors begin a text with a mark of its encoding.
     let text = text.trim_start_matches('\u{feff}');
-    let base = match args.urls.as_slice() {
+    let base = match urls {
         [] => None,
         [base] => Some(base),
         _ => return Err("with --urls one URL says whose paths they are, not several".to_owned()),
@@ -163,12 +209,12 @@ fn to_json(report: &Run) -> Result<String, String> {
         .map_err(|error| format!("cannot write JSON: {error}"))
 }
 
-fn announce(plan: &Plan, wish: &Wish) -> String {
+fn announce(plan: &Plan, method: &str) -> String {
     let servers: Vec<&str> = plan.origins.iter().map(|origin| origin.name.as_str()).collect();
     let (connections, threads) = (plan.load.clients.into(), plan.load.threads.into());
     format!(
         "{} {} with {}, {}",
-        wish.method(),
+        method,
         servers.join(", "),
         units::many(connections, "connection"),
         units::many(threads, "thread")
@@ -202,7 +248,7 @@ fn tolerate(result: std::io::Result<()>) -> Result<(), String> {
 }
 
 /// The first Ctrl-C sets the flag, the second ends the process; SIGTERM counts as one.
-fn watch_ctrl_c() -> Result<Arc<AtomicBool>, String> {
+pub(super) fn watch_ctrl_c() -> Result<Arc<AtomicBool>, String> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -11,14 +11,19 @@ use clap::{Args, ValueEnum};
 use super::args::EXIT_CODES;
 use crate::check::Expect;
 use crate::plan::levels::{self, Levels};
-use crate::plan::{Pick, Target, request, size};
+use crate::plan::{Pick, request, size};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct RunArgs {
-    /// http://host:port/path, https://…, or unix:/path/to/socket:/path; several are asked in turn
-    #[arg(value_name = "URL", required_unless_present = "urls_from")]
-    pub urls: Vec<Target>,
+    /// http://host:port/path, https://…, or unix:/path/to/socket:/path; several are asked in turn. Or scenario files: .ubr of
+    /// WCAT 6.3, .cfg of WCAT 5, plans in TOML
+    #[arg(value_name = "URL|FILE", required_unless_present = "urls_from")]
+    pub what: Vec<String>,
+
+    /// For scenario files: the servers to ask instead of those they name, host or host:port
+    #[arg(short = 's', long, value_name = "HOST", value_delimiter = ',')]
+    pub server: Vec<String>,
 
     /// What to ask, one URL or path a line, in turn; paths are asked of the server of URL, which is not asked itself then
     #[arg(long = "urls", value_name = "FILE")]

@@ -8,7 +8,7 @@
 mod assemble;
 mod collect;
 pub mod decode;
-mod progress;
+pub(crate) mod progress;
 mod steps;
 mod watch;
 
@@ -99,6 +99,16 @@ impl Gathered {
         self.interrupted |= other.interrupted;
         self.ended = self.ended.take().or(other.ended);
         self.lost.extend(other.lost);
+    }
+
+    /// Whether nobody counted anything.
+    pub fn is_empty(&self) -> bool {
+        self.outcomes.is_empty()
+    }
+
+    /// What was lost, in words.
+    pub fn losses(&self) -> &[String] {
+        &self.lost
     }
 
     /// A machine was lost, and with it what it gathered.

@@ -8,7 +8,8 @@ use crate::pacer::{Phase, Schedule};
 use crate::report::units;
 use crate::tally::series::Slice;
 
-pub(super) struct Progress {
+/// What is shown, and when it was.
+pub(crate) struct Progress {
     on: bool,
     schedule: Schedule,
     count: Option<u64>,
@@ -20,13 +21,13 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(on: bool, schedule: Schedule, count: Option<u64>) -> Progress {
+    pub(crate) fn new(on: bool, schedule: Schedule, count: Option<u64>) -> Progress {
         let current = Slice::default();
         Progress { on, schedule, count, current, last: None, answers: 0, failures: 0, shown_at_ns: 0 }
     }
 
     /// One second of one thread.
-    pub(super) fn add(&mut self, slice: &Slice) {
+    pub(crate) fn add(&mut self, slice: &Slice) {
         if !self.on {
             return;
         }
@@ -43,7 +44,7 @@ impl Progress {
     }
 
     /// Draws the line anew, four times a second at most.
-    pub(super) fn show(&mut self, now_ns: u64) {
+    pub(crate) fn show(&mut self, now_ns: u64) {
         if !self.on || now_ns.saturating_sub(self.shown_at_ns) < 250_000_000 {
             return;
         }
@@ -87,7 +88,7 @@ impl Progress {
     }
 
     /// Takes the line away.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if self.on {
             let _ = write!(stderr(), "\r\x1b[2K");
             let _ = stderr().flush();

@@ -131,7 +131,7 @@ impl Desk<'_> {
         let address = self.addresses.get(client.origin).and_then(|all| all.get(client.address));
         let named = address.map_or_else(String::new, ToString::to_string);
         client.address = (client.address + 1) % addresses.max(1);
-        if client.tried < addresses && !self.plan.load.spread {
+        if client.tried < addresses {
             return true;
         }
         client.tried = 0;
