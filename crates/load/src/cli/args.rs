@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::compare::CompareArgs;
+use super::keep::RerunArgs;
 use super::run_args::RunArgs;
 use crate::content::Set;
 
@@ -36,6 +37,8 @@ pub(super) enum Command {
     Compare(CompareArgs),
     /// Read scenario files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
     Check(CheckArgs),
+    /// Make a stored run again, as it was made
+    Rerun(RerunArgs),
     /// WCAT's controller: runs scenario files with the clients that call it
     Wcctl(Words),
     /// WCAT's client: does what a controller says

@@ -10,6 +10,7 @@ mod args;
 mod check;
 mod compare;
 mod content;
+mod keep;
 mod link;
 mod report;
 mod run;
@@ -64,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::Wcctl(args) => wcat::command("wcctl", &args.words),
         Command::Wcclient(args) => wcat::command("wcclient", &args.words),
         Command::WcatWsf(args) => wcat::command("wcat.wsf", &args.words),
+        Command::Rerun(args) => keep::rerun(args),
         Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
     };

@@ -16,23 +16,24 @@ use crate::plan::{Manners, Pick, Plan, Right, Target, Trust, Wish, target};
 use crate::report::model::Run;
 use crate::report::{html, text, units};
 use crate::rule::Rule;
-use crate::run::{self, Trouble, Wanted};
+use crate::run::{self, Counted, Trouble, Wanted};
 use crate::verdict::Grade;
 
 /// Of a file of URLs: some millions of them.
 const URLS_MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
-    let (plan, method, name) = match what(args)? {
+    let (plan, method, name, windows) = match what(args)? {
         What::Urls(urls) => {
             let wish = wish(args)?;
-            (plan(args, &urls, &wish)?, wish.method().to_owned(), None)
+            (plan(args, &urls, &wish)?, wish.method().to_owned(), None, Vec::new())
         }
         What::Files(paths) => {
             let understood = super::scenario::plan(args, &paths)?;
             let method =
                 understood.plan.requests.first().map_or("GET", |request| request.method.as_str()).to_owned();
-            (understood.plan, method, Some(understood.label))
+            let counters = understood.gathered.settings.counters.into_iter().map(|counter| counter.path);
+            (understood.plan, method, Some(understood.label), counters.collect())
         }
     };
     let told = &args.report;
@@ -45,14 +46,22 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
         method,
         servers: args.look.server_pid.clone(),
         until: args.load.until.clone(),
+        counted: Counted {
+            nothing: args.look.no_counters,
+            pages: args.look.counters.clone(),
+            picks: args.look.counter.clone(),
+            windows,
+        },
         progress: !told.quiet && stderr().is_terminal(),
     };
     if wanted.progress {
         let _ = writeln!(stderr(), "  {}", announce(&plan, &wanted.method));
     }
-    let report = run::run(&plan, &wanted, stop).map_err(|trouble| match trouble {
+    let bundle = super::keep::bundle(&inputs(args));
+    let mut report = run::run(&plan, &wanted, stop).map_err(|trouble| match trouble {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
     })?;
+    report.bundle = Some(bundle);
     if let Some(file) = json.as_mut() {
         write(file, told.json.as_deref(), &to_json(&report)?)?;
     }
@@ -61,6 +70,15 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     }
     say(args, &report, json_to_stdout)?;
     Ok(outcome(&report, &args.look.fail_if))
+}
+
+/// The files that the command line names.
+fn inputs(args: &RunArgs) -> Vec<PathBuf> {
+    let body = args.request.body.as_deref().and_then(|body| body.strip_prefix('@')).map(PathBuf::from);
+    let scenario: Vec<PathBuf> = args.what.iter().map(PathBuf::from).filter(|path| path.is_file()).collect();
+    let named = super::scenario::named(&scenario);
+    let more = args.urls_from.iter().chain(&args.client.cacert).cloned().chain(body);
+    scenario.into_iter().chain(named).chain(more).collect()
 }
 
 /// What a script sees of a run.

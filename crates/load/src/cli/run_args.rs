@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::args::EXIT_CODES;
 use crate::check::Expect;
+use crate::counters::select::Pick as Series;
 use crate::plan::levels::{self, Levels};
 use crate::plan::{Pick, request, size};
 
@@ -192,6 +193,18 @@ pub(super) struct LookArgs {
     /// Exit with 4 if this holds in the end: 'p99>50ms', 'errors>0', 'rate<1000', 'hits<90%'; may be repeated
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<crate::rule::Rule>,
+
+    /// A page of metrics in Prometheus' format to read each second: http://…, unix:/socket:/metrics; may be repeated
+    #[arg(long, value_name = "URL")]
+    pub counters: Vec<String>,
+
+    /// What to take from it: NAME, NAME{label="x"}, samovar_*; the usual dozen if not given
+    #[arg(long, value_name = "NAME", requires = "counters")]
+    pub counter: Vec<Series>,
+
+    /// Do not look at the server and this host each second
+    #[arg(long, conflicts_with = "counters")]
+    pub no_counters: bool,
 
     /// A process whose CPU to watch with all below it; who listens at a local target is found without
     #[arg(long, value_name = "[NAME=]PID", value_parser = server_pid)]

@@ -34,6 +34,16 @@ pub(super) fn read(paths: &[PathBuf], job: &mut Job) -> Result<(), String> {
     Ok(())
 }
 
+/// The files that scenario files name, which could be read a moment ago.
+pub(super) fn named(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut job = Job::default();
+    let folder = paths.first().and_then(|path| path.parent()).unwrap_or(Path::new("")).to_owned();
+    match paths.is_empty() || read(paths, &mut job).is_err() {
+        true => Vec::new(),
+        false => job.files.keys().map(|name| folder.join(name.replace('\\', "/"))).collect(),
+    }
+}
+
 /// What the job comes to on `machine`; what there is to say about its files goes to stderr.
 pub(super) fn understood(job: &Job, machine: &Machine) -> Result<Understood, String> {
     let understood = job.understand(machine).map_err(nothing_sent)?;

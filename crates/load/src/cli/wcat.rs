@@ -12,11 +12,14 @@ use std::sync::atomic::AtomicBool;
 
 use super::run::{outcome, watch_ctrl_c};
 use super::scenario;
+use crate::counters::windows;
 use crate::job::{Job, Machine, Understood};
 use crate::remote::{self, client, controller, token};
+use crate::report::bundle::Bundle;
 use crate::report::model::Run;
 use crate::report::{html, text};
-use crate::run::{self, Gathered, Trouble, Wanted, progress::Progress};
+use crate::run::{self, Counted, Gathered, Trouble, Wanted, progress::Progress};
+use crate::wcat;
 use crate::wcat::command::{self, Control, Tool};
 
 /// The names under which WCAT is called.
@@ -64,6 +67,7 @@ fn control(tool: Tool, args: &[String]) -> Result<ExitCode, String> {
         label: Some(understood.label.clone()),
         method: understood.plan.requests.first().map_or("GET", |request| request.method.as_str()).to_owned(),
         progress: !control.quiet && stderr().is_terminal(),
+        counted: counted(&control, &understood)?,
         ..Wanted::default()
     };
     let run = match here {
@@ -73,12 +77,61 @@ fn control(tool: Tool, args: &[String]) -> Result<ExitCode, String> {
             run::report(&understood.plan, &wanted, gathered)
         }
     };
+    let run = Run { bundle: Some(kept(&job)), ..run };
     reports.write(&run)?;
     if !control.quiet {
         // A reader that went away (`| head`) is no error of ours.
         let _ = stdout().write_all(text::report(&run).as_bytes());
     }
     Ok(outcome(&run, &[]))
+}
+
+/// What it takes to make the run again: the job, with all its files.
+fn kept(job: &Job) -> Bundle {
+    Bundle { job: Some(Box::new(job.clone())), ..super::keep::bundle(&[]) }
+}
+
+/// Makes the run of a job again, here, whoever made it then.
+pub(super) fn again(job: &Job, more: &[String]) -> Result<ExitCode, String> {
+    let mut control = command::control(Tool::Script, more).map_err(|why| format!("rerun: {why}"))?;
+    control.run = true;
+    let understood = scenario::understood(job, &Machine::All)?;
+    let mut reports = Reports::open(Tool::Script, &control)?;
+    let wanted = Wanted {
+        label: Some(understood.label.clone()),
+        method: "GET".to_owned(),
+        progress: !control.quiet && stderr().is_terminal(),
+        counted: counted(&control, &understood)?,
+        ..Wanted::default()
+    };
+    let run = run::run(&understood.plan, &wanted, watch_ctrl_c()?).map_err(said)?;
+    let run = Run { bundle: Some(kept(job)), ..run };
+    reports.write(&run)?;
+    if !control.quiet {
+        let _ = stdout().write_all(text::report(&run).as_bytes());
+    }
+    Ok(outcome(&run, &[]))
+}
+
+/// Counters are read where they are asked for: with -x those of the settings, with -p those of a file.
+fn counted(control: &Control, understood: &Understood) -> Result<Counted, String> {
+    let mut counters: Vec<wcat::Counter> = Vec::new();
+    if control.extended && control.counters.is_none() {
+        counters.clone_from(&understood.gathered.settings.counters);
+    }
+    if let Some(name) = &control.counters {
+        let bytes = std::fs::read(path(name)).map_err(|error| format!("cannot read `{name}`: {error}"))?;
+        let source = wcat::Source::decode(name, &bytes);
+        let mut notes = Vec::new();
+        counters = windows::file(&source.text, &mut notes);
+        notes.iter().for_each(|note| tell(source.render(note).trim_end()));
+        if notes.iter().any(|note| note.severity == wcat::Severity::Error) {
+            return Err("nothing was sent: the counters cannot be read".to_owned());
+        }
+    }
+    let mut windows: Vec<String> = counters.into_iter().map(|counter| counter.path).collect();
+    windows.dedup();
+    Ok(Counted { windows, pages: control.metrics.clone(), ..Counted::default() })
 }
 
 fn said(trouble: Trouble) -> String {
@@ -246,7 +299,8 @@ fn help(tool: Tool) -> Result<ExitCode, String> {
 
 const OURS: &str = "
 Besides: -json FILE and -html FILE write the report; -listen IP waits for clients of other machines (loopback if not
-given), who then need -token TOKEN, which is printed; -quiet says nothing.
+given), who then need -token TOKEN, which is printed; -metrics URL reads a page of metrics each second; -quiet says
+nothing.
 ";
 
 fn call(args: &[String]) -> Result<ExitCode, String> {

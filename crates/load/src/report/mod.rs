@@ -2,6 +2,7 @@
 //!
 //! Pure: a [`model::Run`] in, text out. Not here: writing files, measuring.
 
+pub mod bundle;
 pub mod html;
 pub mod model;
 mod plot;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bundle::Bundle;
+use crate::counters::Counters;
 use crate::rule::Numbers;
 use crate::stats::Summary;
 use crate::verdict::Verdict;
@@ -85,6 +87,12 @@ pub struct Run {
     /// Answers whose body was not that of the first answer of their URL, status and coding.
     #[serde(default)]
     pub changed: u64,
+    /// What it takes to make this run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Bundle>,
+    /// What was counted at the server and beside it, second by second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
     /// The rule that ended the run before its time, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -201,6 +209,9 @@ pub struct Asked {
     /// or `drop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Open>,
+    /// Counters of Windows that the scenario asks for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<String>,
     /// What chance depended on.
     #[serde(default)]
     pub seed: u64,

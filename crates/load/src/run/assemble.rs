@@ -70,6 +70,8 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
         rounds_done: tally.counts.rounds,
         kept: tally.counts.kept,
         changed: tally.counts.changed,
+        bundle: None,
+        counters: gathered.counters,
         ended: gathered.ended,
     }
 }
@@ -114,6 +116,7 @@ fn asked(plan: &Plan, wanted: &Wanted, gathered: &Gathered) -> Asked {
         method: wanted.method.clone(),
         load: if open.is_some() { "open" } else { "closed" }.to_owned(),
         open,
+        counters: wanted.counted.windows.clone(),
         seed: load.seed,
         connections: load.clients,
         threads: load.threads,

@@ -20,6 +20,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::Counters;
+use crate::counters::sampler::{Sampler, Source};
+use crate::counters::select::Pick;
+use crate::counters::windows;
 use crate::plan::Plan;
 use crate::report::model::Run;
 use crate::rule::Rule;
@@ -39,8 +43,23 @@ pub struct Wanted {
     pub servers: Vec<(Option<String>, u32)>,
     /// Rules that end the run early.
     pub until: Vec<Rule>,
+    /// What is counted at the server, and beside it.
+    pub counted: Counted,
     /// Whether to show a progress line on stderr.
     pub progress: bool,
+}
+
+/// What is counted at the server while it is under load, and beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Nothing is.
+    pub nothing: bool,
+    /// Pages of metrics, by their URL.
+    pub pages: Vec<String>,
+    /// What is taken from them, where it is not the usual dozen.
+    pub picks: Vec<Pick>,
+    /// Counters of Windows that a scenario asks for.
+    pub windows: Vec<String>,
 }
 
 /// Why there is no report.
@@ -66,6 +85,9 @@ pub struct Gathered {
     interrupted: bool,
     /// The rule that ended it, in words.
     ended: Option<String>,
+    /// What was counted at the server, and beside it.
+    #[serde(default)]
+    counters: Option<Counters>,
     /// Machines that were lost on the way, in words.
     #[serde(default)]
     lost: Vec<String>,
@@ -98,6 +120,7 @@ impl Gathered {
         };
         self.interrupted |= other.interrupted;
         self.ended = self.ended.take().or(other.ended);
+        self.counters = self.counters.take().or(other.counters);
         self.lost.extend(other.lost);
     }
 
@@ -170,8 +193,13 @@ pub fn gather(
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let same_host = !local.is_empty();
+    let sources = sources(&wanted.counted, &roots, same_host).map_err(Trouble::System)?;
     let mut gathered = thread::scope(|scope| {
         let clock = Clock::start();
+        let sampler = match sources.is_empty() {
+            true => None,
+            false => Some(Sampler::start(sources, 1, move || clock.now_ns()).map_err(Trouble::System)?),
+        };
         let (out, inbox) = mpsc::channel();
         let mut threads = Vec::new();
         for number in 0..plan.load.threads {
@@ -215,6 +243,7 @@ pub fn gather(
             started_unix_ms,
             interrupted,
             ended,
+            counters: sampler.map(Sampler::finish),
             lost: Vec::new(),
         })
     })?;
@@ -230,6 +259,27 @@ pub fn gather(
         )));
     }
     Ok(gathered)
+}
+
+/// What is looked at each second: the pages that were named, and if the server is here, its processes and this host.
+fn sources(counted: &Counted, roots: &[Root], same_host: bool) -> Result<Vec<Source>, String> {
+    if counted.nothing {
+        return Ok(Vec::new());
+    }
+    let mut sources = Vec::new();
+    if same_host || !counted.windows.is_empty() {
+        sources.push(Source::Host);
+    }
+    if !roots.is_empty() {
+        sources.push(Source::Process(roots.iter().map(|root| root.pid).collect()));
+    }
+    let readings: Vec<windows::Reading> = counted.windows.iter().map(|path| windows::read(path)).collect();
+    for page in &counted.pages {
+        let mut picks = counted.picks.clone();
+        picks.extend(windows::picks(&readings));
+        sources.push(Source::prometheus(page, &[], picks)?);
+    }
+    Ok(sources)
 }
 
 /// Finds the addresses of all servers, and what is needed for TLS.

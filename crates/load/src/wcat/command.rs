@@ -57,6 +57,8 @@ pub struct Control {
     pub json: Option<String>,
     /// Ours: the report as HTML.
     pub html: Option<String>,
+    /// Ours: pages of metrics to read each second.
+    pub metrics: Vec<String>,
     /// Ours: no report on the terminal.
     pub quiet: bool,
     /// What there is to say about how it was typed.
@@ -172,6 +174,7 @@ fn ours(control: &mut Control, flag: &str, words: &mut Words<'_>) -> Result<bool
     match flag {
         "listen" => control.listen = Some(words.value(flag)?),
         "token" => control.token = Some(words.value(flag)?),
+        "metrics" => control.metrics.push(words.value(flag)?),
         "json" => control.json = Some(words.value(flag)?),
         "html" => control.html = Some(words.value(flag)?),
         "quiet" | "q" => control.quiet = true,
