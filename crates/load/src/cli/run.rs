@@ -174,6 +174,7 @@ pub(super) fn manners(args: &RunArgs) -> Manners {
     Manners {
         checks: Checks::new(args.look.expect.clone()),
         keeps: args.client.browser_cache,
+        known: args.client.resolve.clone(),
         trust: match &args.client.cacert {
             Some(path) => Trust::File(path.clone()),
             None if args.client.insecure => Trust::Everyone,

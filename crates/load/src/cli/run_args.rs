@@ -177,6 +177,10 @@ pub(super) struct ClientArgs {
     #[arg(long, value_name = "IP", value_delimiter = ',')]
     pub source_ip: Vec<IpAddr>,
 
+    /// Where a name is, instead of asking the system: HOST=ADDRESS; may be repeated
+    #[arg(long, value_name = "HOST=IP", value_parser = known)]
+    pub resolve: Vec<(String, IpAddr)>,
+
     /// Spread connections over all addresses of a server, instead of the first that works
     #[arg(long)]
     pub all_addresses: bool,
@@ -262,6 +266,12 @@ fn pick(text: &str) -> Result<Pick, String> {
             if (0.0..=10.0).contains(&exponent) { Ok(Pick::Zipf(exponent)) } else { Err(wrong()) }
         }
     }
+}
+
+fn known(text: &str) -> Result<(String, IpAddr), String> {
+    let parts = text.split_once('=').filter(|(host, _)| !host.is_empty());
+    let found = parts.and_then(|(host, address)| Some((host.to_owned(), address.parse().ok()?)));
+    found.ok_or_else(|| format!("`{text}` says nothing of where a name is; write www.example.org=127.0.0.1"))
 }
 
 fn server_pid(text: &str) -> Result<(Option<String>, u32), String> {

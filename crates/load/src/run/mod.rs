@@ -28,8 +28,8 @@ use crate::plan::Plan;
 use crate::report::model::Run;
 use crate::rule::Rule;
 use crate::sender::{self, Address, Clock, Outcome, Shared, Ways};
-use crate::tally::Tally;
 use crate::tally::series::{Series, Slice};
+use crate::tally::{Failure, Tally};
 use crate::usage::{self, Reading, Root, listener};
 
 /// What the person wants besides the plan.
@@ -253,8 +253,13 @@ pub fn gather(
         let why = gathered.outcomes.iter().flat_map(|outcome| outcome.whole.samples.values()).next();
         let why = why.map_or("no connection could be made", String::as_str);
         let named = meant.iter().filter_map(|origin| plan.origins.get(*origin)).map(|o| o.name.as_str());
+        let by_tls = gathered.outcomes.iter().any(|outcome| outcome.whole.failures(Failure::Tls) > 0);
+        let mend = match by_tls {
+            true => "its certificate can be named with --cacert FILE, or go unchecked with -k",
+            false => "is the server running, and is the port right?",
+        };
         return Err(Trouble::Unreachable(format!(
-            "cannot connect to {}: {why}; is the server running, and is the port right?",
+            "cannot connect to {}: {why}; {mend}",
             named.collect::<Vec<_>>().join(", ")
         )));
     }
@@ -287,7 +292,7 @@ fn ways(plan: &Plan) -> Result<Ways, Trouble> {
     let meant = plan.origins_meant();
     let mut ways = Ways::default();
     for (number, origin) in plan.origins.iter().enumerate() {
-        match sender::resolve(origin) {
+        match sender::resolve(origin, &plan.manners.known) {
             Ok(addresses) => ways.addresses.push(addresses),
             Err(why) if meant.contains(&number) => return Err(Trouble::Unreachable(why)),
             // Only a redirect would lead there, and then it says so.
