@@ -298,7 +298,7 @@ fn help(tool: Tool) -> Result<ExitCode, String> {
 }
 
 const OURS: &str = "
-Besides: -json FILE and -html FILE write the report; -listen IP waits for clients of other machines (loopback if not
+Besides: -json FILE and -html FILE write the report, -label NAME names it; -listen IP waits for clients of other machines (loopback if not
 given), who then need -token TOKEN, which is printed; -metrics URL reads a page of metrics each second; -quiet says
 nothing.
 ";

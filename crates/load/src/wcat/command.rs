@@ -174,6 +174,7 @@ fn ours(control: &mut Control, flag: &str, words: &mut Words<'_>) -> Result<bool
     match flag {
         "listen" => control.listen = Some(words.value(flag)?),
         "token" => control.token = Some(words.value(flag)?),
+        "label" => control.comment = Some(words.value(flag)?),
         "metrics" => control.metrics.push(words.value(flag)?),
         "json" => control.json = Some(words.value(flag)?),
         "html" => control.html = Some(words.value(flag)?),
