@@ -3,7 +3,8 @@
 //! The rooms, in the order a run passes through them: [`plan`] says what to send (pure), [`pacer`] when (pure),
 //! [`sender`] sends it over sockets (shell), [`wire`] understands what comes back (pure), [`tally`] counts it
 //! (pure), [`stats`] sums it up (pure), [`verdict`] says whether the numbers can be trusted (pure), [`report`]
-//! shows them (pure but for writing the files). [`wcat`] reads scenarios (pure), [`content`] makes files to be asked for (pure).
+//! shows them (pure but for writing the files). [`wcat`] reads and writes scenarios (pure), [`plan_file`] our own format of
+//! them (pure), [`content`] makes files to be asked for (pure).
 //! [`usage`] reads CPU from /proc (shell), [`run`] is the only place
 //! that knows the order, [`cli`] the only one that knows the flags.
 //!
@@ -13,6 +14,7 @@ pub mod cli;
 pub mod content;
 pub mod pacer;
 pub mod plan;
+pub mod plan_file;
 pub mod report;
 pub mod run;
 pub mod sender;
