@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::export::ExportArgs;
+use super::import::ImportArgs;
 use crate::content::Set;
 use crate::plan::{Target, request, size};
 
@@ -31,8 +33,12 @@ pub(super) enum Command {
     Run(Box<RunArgs>),
     /// Draw stored runs side by side: one table, one plot
     Report(ReportArgs),
-    /// Read scenario files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
+    /// Read a plan, a list of URLs, or files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
     Check(CheckArgs),
+    /// Make a plan of a list of URLs or files of WCAT
+    Import(ImportArgs),
+    /// Make files of WCAT, or a list of URLs, of a plan
+    Export(ExportArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs
     Content(ContentArgs),
 }
@@ -131,7 +137,8 @@ pub(super) struct ReportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub(super) struct CheckArgs {
-    /// A scenario and its settings (.ubr), or a script, a distribution and a configuration (.cfg); known by what is in them
+    /// A plan (.toml), a list of URLs, a scenario and its settings (.ubr), or a script, a distribution and a configuration
+    /// (.cfg); known by what is in them
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }

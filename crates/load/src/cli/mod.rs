@@ -9,8 +9,11 @@
 mod args;
 mod check;
 mod content;
+mod export;
+mod import;
 mod report;
 mod run;
+mod scenario_files;
 
 use std::io::{Write, stderr};
 use std::process::ExitCode;
@@ -38,6 +41,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::check(args).map(|()| ExitCode::SUCCESS),
+        Command::Import(args) => import::import(args).map(|()| ExitCode::SUCCESS),
+        Command::Export(args) => export::export(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|message| {

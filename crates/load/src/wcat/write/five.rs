@@ -132,8 +132,12 @@ fn value(value: &Value, whose: &str, lost: &mut Lost) -> Option<String> {
 }
 
 fn quoted(text: &str) -> Option<String> {
-    let can_be_said = !text.contains(|c: char| c.is_control()) && !(text.contains('"') && text.contains('#'));
-    can_be_said.then(|| format!("\"{}\"", text.replace('"', "\\\"")))
+    (!is_lost(text)).then(|| format!("\"{}\"", text.replace('"', "\\\"")))
+}
+
+/// Whether no line can have this text: a `#` after quotes that belong to the text would begin a comment.
+fn is_lost(text: &str) -> bool {
+    text.contains(|c: char| c.is_control()) || (text.contains('"') && text.contains('#'))
 }
 
 /// All fields in one text, parted by CR and LF as they are written in C.
@@ -187,7 +191,7 @@ fn config(scenario: &Scenario, settings: &Settings, lost: &mut Lost) -> String {
     say("ClientMachinesMax", number(settings.steps.map(|(_, last, _)| last)));
     say("ClientMachinesIncrement", number(settings.steps.map(|(_, _, step)| step)));
     let comment = settings.comment.as_str();
-    if comment.contains(|c: char| c.is_control()) || (comment.contains('"') && comment.contains('#')) {
+    if is_lost(comment) {
         lost.all("the comment: it has line breaks, or both \" and #");
     } else {
         say("Comment", Some(format!("\"{comment}\"")).filter(|_| !comment.is_empty()));

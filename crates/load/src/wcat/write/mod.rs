@@ -9,6 +9,8 @@ mod ubr;
 mod urls;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 pub use five::{Five, five};

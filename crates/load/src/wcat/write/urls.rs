@@ -58,9 +58,9 @@ fn url(request: &Request, settings: &Settings) -> Result<String, &'static str> {
         (None, _) => return Err("as its server is not named"),
         (Some(server), None) => format!("{scheme}://{server}{url}"),
         (Some(server), Some(port)) => {
-            let digits = server.trim_end_matches(|c: char| c.is_ascii_digit());
-            let is_port = digits.len() < server.len() && !digits.trim_end_matches(':').contains(':');
-            let host = digits.strip_suffix(':').filter(|_| is_port).unwrap_or(&server);
+            // Its own port takes the place of the server's; an address in brackets has colons of its own.
+            let host_end = server.find(']').map_or_else(|| server.find(':'), |at| Some(at + 1));
+            let host = host_end.and_then(|at| server.get(..at)).unwrap_or(&server);
             format!("{scheme}://{host}:{port}{url}")
         }
     };
