@@ -29,7 +29,9 @@ fuzz_target!(|data: &[u8]| {
     let is_same = (&told.scenario, &told.settings) == (&plan.scenario, &plan.settings);
     assert_eq!(is_same, written.lost.is_empty(), "{:?}", written.lost);
     let written = five(&plan.scenario, &plan.settings);
-    put_together(&[&written.script, &written.distribution, &written.config]);
+    if !written.script.is_empty() {
+        put_together(&[&written.script, &written.distribution, &written.config]);
+    }
     let written = urls(&plan.scenario, &plan.settings);
     if !written.text.is_empty() {
         put_together(&[&written.text]);

@@ -218,7 +218,7 @@ fn what_is_lost_is_said_and_with_strict_nothing_is_written() {
     let (said, wrong, code) = thirst(&["export", &name, "--to", "urls"]);
     assert_eq!((said.as_str(), code), ("", 1));
     assert!(
-        wrong.ends_with("thirst: nothing was written: no request has a line in a list of URLs\n"),
+        wrong.ends_with("thirst: nothing was written: a list of URLs can say none of the requests\n"),
         "{wrong}"
     );
 }

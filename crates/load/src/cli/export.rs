@@ -75,8 +75,8 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), String> {
         // Nobody to tell if stderr is gone.
         let _ = writeln!(stderr(), "{lost}");
     }
-    if files.iter().all(|(_, text)| text.is_empty()) {
-        return Err("nothing was written: no request has a line in a list of URLs".to_owned());
+    if files.first().is_some_and(|(_, text)| text.is_empty()) {
+        return Err(format!("nothing was written: {} can say none of the requests", args.to.shown()));
     }
     let Some(name) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
         if args.to == Format::Cfg {
@@ -123,7 +123,7 @@ impl Format {
     fn shown(self) -> &'static str {
         match self {
             Format::Ubr => "a .ubr file",
-            Format::Cfg => "files of WCAT 5",
+            Format::Cfg => "a script of WCAT 5",
             Format::Urls => "a list of URLs",
             Format::Toml => "a plan",
         }

@@ -177,7 +177,7 @@ impl<'t> Reader<'t, '_> {
 
     fn round(&mut self, entry: &Entry<'t>, common: &Request, number: usize) -> Transaction {
         let mut round = Transaction { id: format!("round {number}"), weight: 1, steps: Vec::new() };
-        let mut steps = Steps::default();
+        let (mut steps, before) = (Steps::default(), self.notes.len());
         for inner in self.table(entry, "`[[round]]`").unwrap_or_default() {
             match inner.name {
                 "name" => round.id = self.text(&inner).unwrap_or_default().to_owned(),
@@ -191,7 +191,9 @@ impl<'t> Reader<'t, '_> {
             }
         }
         round.steps = self.lead(steps);
-        if !round.steps.iter().any(|step| matches!(step, Step::Request(_))) {
+        let asks = round.steps.iter().any(|step| matches!(step, Step::Request(_)));
+        // Where a step is wrong that has been said.
+        if !asks && self.notes.len() == before {
             self.error(&entry.span, "the round asks for nothing", "steps = [\"/\"]");
         }
         round

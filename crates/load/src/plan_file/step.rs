@@ -4,6 +4,7 @@
 
 use super::table::{Entry, Reader, cut, entries};
 use crate::wcat::{Field, Manner, Part, Request, Step, Value, Version, constant, is_method, joined, name_of};
+use std::collections::HashMap;
 use std::ops::Range;
 use toml::de::DeValue;
 
@@ -325,19 +326,12 @@ impl<'t> Reader<'t, '_> {
     /// Leads the jumps to their steps.
     pub fn lead(&mut self, steps: Steps<'t>) -> Vec<Step> {
         let Steps { mut steps, names, jumps } = steps;
-        for jump in jumps {
-            let mut targets = Vec::new();
-            for (to, weight, span) in &jump.to {
-                targets.extend(self.find(to, span, &steps, &names).map(|at| (at, *weight)));
-            }
-            let is_told = jump.is_told || targets.len() < jump.to.len();
-            if !is_told && targets.iter().all(|(_, weight)| *weight == 0) {
-                self.error(
-                    &jump.span,
-                    "the jump leads nowhere",
-                    "goto = { \"name\" = 1 }, with a weight above 0",
-                );
-            }
+        let found = {
+            let named = Named::new(&steps, &names);
+            let targets = |jump: &Jump<'t>| self.targets(jump, &named, steps.len());
+            jumps.iter().map(targets).collect::<Vec<_>>()
+        };
+        for (jump, targets) in jumps.iter().zip(found) {
             if let Some(step) = steps.get_mut(jump.at) {
                 *step = Step::Branch(targets);
             }
@@ -345,51 +339,82 @@ impl<'t> Reader<'t, '_> {
         steps
     }
 
-    fn find(
-        &mut self,
-        to: &To<'_>,
-        span: &Range<usize>,
-        steps: &[Step],
-        names: &[(&str, usize)],
-    ) -> Option<usize> {
-        let name = match to {
-            To::Number(number) => {
-                let at = usize::try_from(*number - 1).ok().filter(|at| *at < steps.len());
-                if at.is_none() {
-                    let mend = format!("a number from 1 to {}", steps.len());
-                    self.error(span, format!("there is no step {number}"), mend);
+    fn targets(&mut self, jump: &Jump<'t>, named: &Named<'_>, steps: usize) -> Vec<(usize, u64)> {
+        let mut targets = Vec::new();
+        for (to, weight, span) in &jump.to {
+            let at = match to {
+                To::Name(name) => self.find(name, span, named),
+                To::Number(number) => {
+                    let at = usize::try_from(*number - 1).ok().filter(|at| *at < steps);
+                    if at.is_none() {
+                        let mend = format!("a number from 1 to {steps}");
+                        self.error(span, format!("there is no step {number}"), mend);
+                    }
+                    at
                 }
-                return at;
+            };
+            targets.extend(at.map(|at| (at, *weight)));
+        }
+        let is_told = jump.is_told || targets.len() < jump.to.len();
+        if !is_told && targets.iter().all(|(_, weight)| *weight == 0) {
+            let mend = "goto = { \"name\" = 1 }, with a weight above 0";
+            self.error(&jump.span, "the jump leads nowhere", mend);
+        }
+        targets
+    }
+
+    fn find(&mut self, name: &str, span: &Range<usize>, named: &Named<'_>) -> Option<usize> {
+        match named.all.get(name) {
+            Some((at, None)) => Some(*at),
+            Some((first, Some(second))) => {
+                let message =
+                    format!("steps {} and {} are both called `{}`", first + 1, second + 1, cut(name));
+                let mend = "give one of them another `name`, or say its number without quotes";
+                self.error(span, message, mend);
+                None
             }
-            To::Name(name) => *name,
-        };
-        let all = named(steps, names);
-        let mut found = all.iter().filter(|(known, _)| *known == name).map(|(_, at)| *at);
-        let (first, second) = (found.next(), found.next());
-        if let (Some(first), Some(second)) = (first, second) {
-            let message = format!("steps {} and {} are both called `{}`", first + 1, second + 1, cut(name));
-            self.error(span, message, "give one of them another `name`, or say its number without quotes");
-            return None;
+            None => {
+                let known: Vec<String> = named.first.iter().map(|name| format!("`{}`", cut(name))).collect();
+                let message = format!("no step of this round is called `{}`", cut(name));
+                self.error(span, message, format!("there are: {}", known.join(", ")));
+                None
+            }
         }
-        if first.is_none() {
-            let known: Vec<String> =
-                all.iter().take(12).map(|(name, _)| format!("`{}`", cut(name))).collect();
-            let message = format!("no step of this round is called `{}`", cut(name));
-            self.error(span, message, format!("there are: {}", known.join(", ")));
-        }
-        first
     }
 }
 
-/// What can be jumped to by name, in the order of the steps.
-pub(super) fn named<'s>(steps: &'s [Step], names: &[(&'s str, usize)]) -> Vec<(&'s str, usize)> {
-    let requests = steps.iter().enumerate().filter_map(|(at, step)| match step {
-        Step::Request(request) => Some((request.id.as_str(), at)),
-        _ => None,
-    });
-    let mut all: Vec<(&str, usize)> = requests.chain(names.iter().copied()).collect();
-    all.sort_by_key(|(_, at)| *at);
-    all
+/// What can be jumped to by name.
+pub(super) struct Named<'s> {
+    /// The step of each name, and the next that has it too.
+    all: HashMap<&'s str, (usize, Option<usize>)>,
+    /// As many as a message names.
+    first: Vec<&'s str>,
+}
+
+impl<'s> Named<'s> {
+    /// The names of requests, and those of other steps.
+    pub fn new(steps: &'s [Step], names: &[(&'s str, usize)]) -> Named<'s> {
+        let requests = steps.iter().enumerate().filter_map(|(at, step)| match step {
+            Step::Request(request) => Some((request.id.as_str(), at)),
+            _ => None,
+        });
+        let mut each: Vec<(&str, usize)> = requests.chain(names.iter().copied()).collect();
+        each.sort_by_key(|(_, at)| *at);
+        let mut all = HashMap::new();
+        for (name, at) in &each {
+            all.entry(*name)
+                .and_modify(|(_, second): &mut (usize, Option<usize>)| {
+                    second.get_or_insert(*at);
+                })
+                .or_insert((*at, None));
+        }
+        Named { all, first: each.iter().take(12).map(|(name, _)| *name).collect() }
+    }
+
+    /// Whether this name leads to one step alone.
+    pub fn is_one(&self, name: &str) -> bool {
+        matches!(self.all.get(name), Some((_, None)))
+    }
 }
 
 /// A field's line at its first colon: the name, and the value without the spaces around it.

@@ -2,7 +2,7 @@
 //!
 //! What most requests have in common stands in `[request]`, and what goes without saying is not said. Not here: reading.
 
-use super::step::{MANNERS, METHODS, named, split};
+use super::step::{MANNERS, METHODS, Named, split};
 use super::{template, time};
 use crate::wcat::common::{common, own};
 use crate::wcat::{
@@ -96,11 +96,12 @@ fn round(transaction: &Transaction, number: usize, common: &Request, out: &mut S
         let _ = writeln!(out, "weight = {}", transaction.weight);
     }
     out.push_str("steps = [\n");
+    let named = Named::new(&transaction.steps, &[]);
     for (at, step) in transaction.steps.iter().enumerate() {
         let entries = match step {
             Step::Request(request) => of_step(request, at, common),
             Step::Sleep(delay) => vec![("pause", pause(delay))],
-            Step::Branch(targets) => vec![("goto", goto(targets, &transaction.steps))],
+            Step::Branch(targets) => vec![("goto", goto(targets, &transaction.steps, &named))],
             Step::Close(manner) => vec![("connection", of_manner(*manner))],
         };
         match entries.as_slice() {
@@ -204,11 +205,10 @@ fn pause(delay: &Value) -> String {
 }
 
 /// Steps by their names where these are theirs alone, else by number.
-fn goto(targets: &[(usize, u64)], steps: &[Step]) -> String {
-    let all = named(steps, &[]);
-    let name_of = |at: usize| {
-        let name = all.iter().find(|(_, known)| *known == at).map(|(name, _)| *name)?;
-        (all.iter().filter(|(known, _)| *known == name).count() == 1).then_some(name)
+fn goto(targets: &[(usize, u64)], steps: &[Step], named: &Named<'_>) -> String {
+    let name_of = |at: usize| match steps.get(at) {
+        Some(Step::Request(request)) => Some(request.id.as_str()).filter(|name| named.is_one(name)),
+        _ => None,
     };
     let one = |at: usize| name_of(at).map_or_else(|| (at + 1).to_string(), quoted);
     if let [(at, 1)] = targets {

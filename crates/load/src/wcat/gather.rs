@@ -54,6 +54,9 @@ fn kind(text: &str) -> Kind {
     }
 }
 
+/// Of each severity so many are told: nobody reads thousands, and telling a place takes time in a large file.
+const TOLD_MAX: usize = 50;
+
 /// What the tables of a plan begin with.
 const PLAN: [&str; 4] = ["[run]", "[request]", "[[round]]", "[[round.steps]]"];
 
@@ -134,7 +137,13 @@ pub fn gather(sources: &[Source]) -> Result<Gathered, String> {
     }
     let told = |severity: Severity| {
         let of = said.iter().filter(move |(_, note)| note.severity == severity);
-        of.filter_map(|(at, note)| Some(sources.get(*at)?.render(note))).collect::<Vec<_>>()
+        let each = of.clone().take(TOLD_MAX).filter_map(|(at, note)| Some(sources.get(*at)?.render(note)));
+        let mut told: Vec<String> = each.collect();
+        let more = of.count().saturating_sub(TOLD_MAX);
+        if more > 0 {
+            told.push(format!("and {more} more\n"));
+        }
+        told
     };
     let errors = told(Severity::Error);
     if !errors.is_empty() {

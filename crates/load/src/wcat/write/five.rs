@@ -22,22 +22,31 @@ pub struct Five {
     pub lost: Vec<String>,
 }
 
-/// Writes all three.
+/// Writes all three. Requests whose URL cannot be said are left out; where no class remains that is asked, the script is
+/// empty.
 pub fn five(scenario: &Scenario, settings: &Settings) -> Five {
     let mut lost = Lost::default();
-    let (mut script, mut distribution) = (String::new(), String::new());
+    let (mut script, mut distribution, mut weights) = (String::new(), String::new(), 0);
     for (id, transaction) in classes(scenario).iter().zip(&scenario.transactions) {
         let whose = transaction.id.as_str();
+        of_steps(transaction, &mut lost);
+        let mut requests = String::new();
+        for request in of(transaction) {
+            of_request(request, &mut requests, &mut lost);
+        }
+        if requests.is_empty() {
+            continue;
+        }
         if whose != format!("class {id}") {
-            lost.of("names of transactions; they stand in comments", whose);
+            lost.of("names of transactions (they stand in comments)", whose);
             let _ = writeln!(script, "# {}", whose.replace(|c: char| c.is_control(), " "));
         }
-        let _ = writeln!(script, "NEW TRANSACTION\n    classId = {id}");
+        let _ = write!(script, "NEW TRANSACTION\n    classId = {id}\n{requests}");
         let _ = writeln!(distribution, "{id} {}", transaction.weight);
-        of_steps(transaction, &mut lost);
-        for request in of(transaction) {
-            of_request(request, &mut script, &mut lost);
-        }
+        weights |= transaction.weight;
+    }
+    if weights == 0 {
+        script.clear();
     }
     if !scenario.name.is_empty() {
         lost.all("the scenario's name");
@@ -78,7 +87,18 @@ fn of_steps(transaction: &Transaction, lost: &mut Lost) {
 
 fn of_request(request: &Request, out: &mut String, lost: &mut Lost) {
     let whose = request.id.as_str();
-    let url = value(&request.url, whose, lost).unwrap_or_else(|| "\"/\"".to_owned());
+    let url = match value(&request.url) {
+        Ok(url) => url,
+        Err(why) => return lost.of(format!("a request whose URL {why}"), whose),
+    };
+    let server = match request.server.as_ref().map(value).transpose() {
+        Ok(server) => server,
+        Err(why) => return lost.of(format!("a request whose server {why}"), whose),
+    };
+    let body = request.body.as_ref().map(value).transpose().unwrap_or_else(|why| {
+        lost.of(format!("a body that {why}"), whose);
+        None
+    });
     let own_name = match request.url.as_slice() {
         [Part::Text(text) | Part::File(text)] => text.as_str(),
         _ => whose,
@@ -95,18 +115,18 @@ fn of_request(request: &Request, out: &mut String, lost: &mut Lost) {
             let _ = writeln!(out, "        {name} = {value}");
         }
     };
-    say("Server", request.server.as_ref().and_then(|server| value(server, whose, lost)));
+    say("Server", server);
     say("ServerPort", request.port.map(|port| port.to_string()));
     say("SSL", request.secure.then(|| "true".to_owned()));
     say("KeepAlive", (request.close == Manner::Keep).then(|| "true".to_owned()));
     say("RequestHeader", header(request, lost));
-    say("RequestData", request.body.as_ref().and_then(|body| value(body, whose, lost)));
+    say("RequestData", body);
     for (is_lost, what) in [
-        (request.version == Version::Http10, "HTTP/1.0: HTTP/1.1 is spoken"),
-        (request.status.is_some(), "the status that is right: any below 400 is"),
-        (request.cookies, "that cookies are sent and taken"),
-        (request.redirect, "that redirects are followed"),
-        (request.close == Manner::Reset, "that the connection is reset: it is closed"),
+        (request.version == Version::Http10, "HTTP/1.0 (HTTP/1.1 is spoken)"),
+        (request.status.is_some(), "the status that is right (any below 400 is)"),
+        (request.cookies, "cookies that are sent and taken"),
+        (request.redirect, "redirects that are followed"),
+        (request.close == Manner::Reset, "a reset of the connection (it is closed)"),
     ] {
         if is_lost {
             lost.of(what, whose);
@@ -115,20 +135,14 @@ fn of_request(request: &Request, out: &mut String, lost: &mut Lost) {
 }
 
 /// A value that is one text or one file.
-fn value(value: &Value, whose: &str, lost: &mut Lost) -> Option<String> {
+fn value(value: &Value) -> Result<String, &'static str> {
     let told = match value.as_slice() {
         [] => Some("\"\"".to_owned()),
         [Part::Text(text)] => quoted(text),
         [Part::File(name)] => quoted(name).map(|name| format!("FILE {name}")),
-        _ => {
-            lost.of("values that change (numbers by chance, names, counts)", whose);
-            return None;
-        }
+        _ => return Err("is another each time"),
     };
-    if told.is_none() {
-        lost.of("texts with line breaks, or with both \" and #", whose);
-    }
-    told
+    told.ok_or("has line breaks, or both \" and #")
 }
 
 fn quoted(text: &str) -> Option<String> {
@@ -192,12 +206,12 @@ fn config(scenario: &Scenario, settings: &Settings, lost: &mut Lost) -> String {
     say("ClientMachinesIncrement", number(settings.steps.map(|(_, _, step)| step)));
     let comment = settings.comment.as_str();
     if is_lost(comment) {
-        lost.all("the comment: it has line breaks, or both \" and #");
+        lost.all("the comment, which has line breaks, or both \" and #");
     } else {
         say("Comment", Some(format!("\"{comment}\"")).filter(|_| !comment.is_empty()));
     }
     if !settings.servers.is_empty() {
-        lost.all(format!("the servers ({}); they are named when it is run", settings.servers.join(", ")));
+        lost.all(format!("the servers: {} (they are named when it is run)", settings.servers.join(", ")));
     }
     if !settings.bind.is_empty() {
         lost.all("the addresses of the clients (`bind`)");

@@ -183,6 +183,10 @@ proptest! {
     #[test]
     fn anything_written_for_5_is_the_same_or_said_to_be_another(scenario in scenario(), settings in settings()) {
         let written = five(&scenario, &settings);
+        if written.script.is_empty() {
+            prop_assert!(written.lost.iter().any(|lost| lost.starts_with("a request whose ")), "{:?}", written.lost);
+            return Ok(());
+        }
         let mut again = read(&[&written.script, &written.distribution, &written.config]);
         let mut scenario = scenario;
         set_first_fields(&mut scenario);
@@ -210,7 +214,7 @@ proptest! {
             steps.filter(|step| matches!(step, Step::Request(_))).count()
         };
         let lines = written.text.lines().count();
-        prop_assert!(lines == asked(&scenario) || written.lost.iter().any(|lost| lost.starts_with("a request, ")));
+        prop_assert!(lines == asked(&scenario) || written.lost.iter().any(|lost| lost.starts_with("a request whose ")));
         if lines > 0 {
             prop_assert_eq!(asked(&read(&[&written.text]).scenario), lines);
         }

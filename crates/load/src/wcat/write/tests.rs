@@ -217,8 +217,18 @@ paths = "x"
 [[round]]
 name = "first"
 steps = [
-  { method = "purge", url = "/{rand 1 2}", name = "p", cookies = true, redirects = true, version = "1.0" },
-  { get = "/b", connection = "reset", header = ["A: b", { add = "A: c" }], body = "1\n2" },
+  { get = "/{rand 1 2}", name = "p" },
+  {
+    method = "purge",
+    url = "/b",
+    name = "q",
+    cookies = true,
+    redirects = true,
+    version = "1.0",
+    connection = "reset",
+    header = ["A: b", { add = "A: c" }],
+    body = "1\n2",
+  },
   { pause = "1s" },
   { connection = "close" },
   { goto = 4 },
@@ -232,37 +242,38 @@ steps = { get = "/c", expect = 200, body = "{file x>}" }
     assert_eq!(
         ubr(scenario, settings).lost,
         [
-            "parts of a second: `warmup` is 2 s instead of 1500 ms",
-            "small letters in methods: `p`",
-            "that any status below 400 is right: 200 is expected: `p`, `/b`",
-            "line breaks in texts: `/b`, `the comment`",
+            "parts of a second (`warmup` is 2 s and not 1500 ms)",
+            "any status below 400 as right (200 is expected): `p`, `q`",
+            "small letters in methods: `q`",
+            "line breaks in texts: `q`, `the comment`",
             "jumps to a jump or to the end of a connection: `first`",
-            "the file `x>`: no such name can be said: `/c`",
+            "a file of the name `x>`: `/c`",
             "the pause before each page (`think`)",
-            "that machines come one after the other (`machine_steps`)",
+            "machines that come one after the other (`machine_steps`)",
             "a name in `server`: `b;c`",
         ]
     );
     assert_eq!(
         five(scenario, settings).lost,
         [
-            "names of transactions; they stand in comments: `first`, `round 2`",
             "pauses between requests: `first`",
             "ends of connections that are steps of their own: `first`",
             "jumps: `first`",
-            "values that change (numbers by chance, names, counts): `p`",
-            "small letters in methods: `p`",
-            "HTTP/1.0: HTTP/1.1 is spoken: `p`",
-            "that cookies are sent and taken: `p`",
-            "that redirects are followed: `p`",
-            "a second field `A`: `/b`",
-            "texts with line breaks, or with both \" and #: `/b`",
-            "that the connection is reset: it is closed: `/b`",
-            "the status that is right: any below 400 is: `/c`",
+            "a request whose URL is another each time: `p`",
+            "a body that has line breaks, or both \" and #: `q`",
+            "names of requests: `q`",
+            "small letters in methods: `q`",
+            "a second field `A`: `q`",
+            "HTTP/1.0 (HTTP/1.1 is spoken): `q`",
+            "cookies that are sent and taken: `q`",
+            "redirects that are followed: `q`",
+            "a reset of the connection (it is closed): `q`",
+            "names of transactions (they stand in comments): `first`, `round 2`",
+            "the status that is right (any below 400 is): `/c`",
             "the scenario's name",
             "the most requests a second (`throttlerps`)",
-            "the comment: it has line breaks, or both \" and #",
-            "the servers (a, b;c); they are named when it is run",
+            "the comment, which has line breaks, or both \" and #",
+            "the servers: a, b;c (they are named when it is run)",
             "the addresses of the clients (`bind`)",
             "counters",
         ]
@@ -273,28 +284,39 @@ steps = { get = "/c", expect = 200, body = "{file x>}" }
             "pauses: `first`",
             "ends of connections: `first`",
             "jumps: `first`",
-            "a request, as its URL is another each time: `p`",
-            "names of requests: `p`",
-            "methods other than GET: `p`",
-            "HTTP/1.0: `p`",
-            "that cookies are sent and taken: `p`",
-            "that redirects are followed: `p`",
-            "bodies: `/b`, `/c`",
-            "that the connection ends after the answer: `/b`",
-            "header fields: `/b`",
+            "a request whose URL is another each time: `p`",
+            "names of requests: `q`",
+            "methods other than GET: `q`",
+            "HTTP/1.0: `q`",
+            "cookies that are sent and taken: `q`",
+            "redirects that are followed: `q`",
+            "bodies: `q`, `/c`",
+            "connections that end after the answer: `q`",
+            "header fields: `q`",
             "the status that is right: `/c`",
-            "that rounds are chosen by weight: a list is asked in turn",
+            "rounds chosen by weight (a list is asked in turn)",
             "the scenario's name",
             "how long (warm-up, duration, cool-down)",
             "the most requests a second",
             "how many clients",
             "the pause before each page (`think`)",
-            "that several servers are asked in turn",
+            "several servers in turn",
             "the addresses of the clients (`bind`)",
             "counters",
             "the comment",
         ]
     );
+}
+
+/// Where nothing can be asked, there is no script.
+#[test]
+fn what_cannot_be_asked_is_left_out() {
+    let nothing = plan("[[round]]\nsteps = [\"/{client}\", { get = \"/\", server = \"{client}\" }]\n");
+    assert_eq!(five(&nothing.scenario, &nothing.settings).script, "");
+    assert_eq!(urls(&nothing.scenario, &nothing.settings).text, "");
+    let scenario =
+        plan("[[round]]\nweight = 0\nsteps = \"/\"\n[[round]]\nsteps = [\"/{client}\"]\n").scenario;
+    assert_eq!(five(&scenario, &nothing.settings).script, "", "nothing that has a weight");
 }
 
 #[test]

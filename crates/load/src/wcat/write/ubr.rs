@@ -8,6 +8,7 @@ use crate::wcat::scenario::{
     Counter, Manner, Part, Request, Scenario, Settings, Step, Transaction, Value, Version, constant, name_of,
 };
 use crate::wcat::ubr::plain;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 /// What was written.
@@ -88,7 +89,7 @@ impl Writer {
                 Part::VirtualClientIndex => "vclientindex()".to_owned(),
                 Part::File(name) if is_file(name) => format!("<{name}>"),
                 Part::File(name) => {
-                    self.lost.of(format!("the file `{}`: no such name can be said", cut(name)), whose);
+                    self.lost.of(format!("a file of the name `{}`", cut(name)), whose);
                     continue;
                 }
             });
@@ -131,8 +132,7 @@ impl Writer {
     fn seconds(&mut self, name: &str, ms: Option<u64>) {
         let Some(ms) = ms else { return };
         if !ms.is_multiple_of(1_000) {
-            let message =
-                format!("parts of a second: `{name}` is {} s instead of {ms} ms", ms.div_ceil(1_000));
+            let message = format!("parts of a second (`{name}` is {} s and not {ms} ms)", ms.div_ceil(1_000));
             self.lost.all(message);
         }
         self.attribute(name, &ms.div_ceil(1_000).to_string());
@@ -146,8 +146,7 @@ impl Writer {
         self.attribute("weight", &transaction.weight.to_string());
         let places = places(&transaction.steps);
         let labels = self.labels(transaction, &places);
-        let label =
-            |at: usize| labels.iter().find(|(known, _)| *known == at).map(|(_, label)| label.as_str());
+        let label = |at: usize| labels.get(&at).map(String::as_str);
         for (at, (step, place)) in transaction.steps.iter().zip(&places).enumerate() {
             match step {
                 Step::Request(request) => self.request(request, common, label(at), *place),
@@ -184,49 +183,44 @@ impl Writer {
     }
 
     /// The ids of what is jumped to, each its own.
-    fn labels(&mut self, transaction: &Transaction, places: &[usize]) -> Vec<(usize, String)> {
+    fn labels(&mut self, transaction: &Transaction, places: &[usize]) -> BTreeMap<usize, String> {
         let (steps, whose) = (&transaction.steps, transaction.id.as_str());
         let told = |text: &str| text.replace(['\r', '\n'], "");
-        let is_target = |at: usize| {
-            steps.iter().any(|step| matches!(step, Step::Branch(to) if to.iter().any(|(to, _)| *to == at)))
+        let of_jump = |step: &'_ Step| match step {
+            Step::Branch(targets) => targets.clone(),
+            _ => Vec::new(),
         };
-        let mut taken: Vec<String> = Vec::new();
+        let targets: BTreeSet<usize> = steps.iter().flat_map(of_jump).map(|(at, _)| at).collect();
+        let mut taken: HashMap<String, usize> = HashMap::new();
         for (at, (step, place)) in steps.iter().zip(places).enumerate() {
-            match step {
-                Step::Request(request) if request.id != name_of(&request.url, *place) || is_target(at) => {
-                    taken.push(told(&request.id));
-                }
-                _ => {}
+            if let Step::Request(request) = step
+                && (request.id != name_of(&request.url, *place) || targets.contains(&at))
+            {
+                *taken.entry(told(&request.id)).or_default() += 1;
             }
         }
-        let mut labels: Vec<(usize, String)> = Vec::new();
-        for step in steps {
-            let Step::Branch(targets) = step else { continue };
-            for (at, _) in targets {
-                if labels.iter().any(|(known, _)| known == at) {
-                    continue;
-                }
-                let own = match steps.get(*at) {
-                    Some(Step::Request(request)) => told(&request.id),
-                    Some(Step::Sleep(_)) => String::new(),
-                    _ => continue,
-                };
-                let is_own = |name: &String| taken.iter().filter(|other| *other == name).count() == 1;
-                let label = if !own.is_empty() && is_own(&own) {
-                    own
-                } else {
+        let mut labels = BTreeMap::new();
+        for at in targets {
+            let own = match steps.get(at) {
+                Some(Step::Request(request)) => told(&request.id),
+                Some(Step::Sleep(_)) => String::new(),
+                _ => continue,
+            };
+            let label = match !own.is_empty() && taken.get(&own) == Some(&1) {
+                true => own,
+                false => {
                     if !own.is_empty() {
-                        self.lost.of(format!("the name `{}`: several steps have it", cut(&own)), whose);
+                        self.lost.of(format!("a step called `{}`, as another is", cut(&own)), whose);
                     }
                     let begin = format!("step {}", at + 1);
                     let more = (2..).map(|n| format!("{begin} ({n})"));
                     let mut free = [begin.clone()].into_iter().chain(more);
-                    let label = free.find(|name| !taken.contains(name)).unwrap_or(begin);
-                    taken.push(label.clone());
+                    let label = free.find(|name| !taken.contains_key(name)).unwrap_or(begin);
+                    taken.insert(label.clone(), 1);
                     label
-                };
-                labels.push((*at, label));
-            }
+                }
+            };
+            labels.insert(at, label);
         }
         labels
     }
@@ -265,7 +259,7 @@ impl Writer {
             }
             Some(_) => {}
             None => {
-                self.lost.of("that any status below 400 is right: 200 is expected", whose);
+                self.lost.of("any status below 400 as right (200 is expected)", whose);
                 if common.status != plain().status {
                     self.attribute("statuscode", "200");
                 }
@@ -309,7 +303,7 @@ impl Writer {
             self.lost.all("the pause before each page (`think`)");
         }
         if settings.steps.is_some() {
-            self.lost.all("that machines come one after the other (`machine_steps`)");
+            self.lost.all("machines that come one after the other (`machine_steps`)");
         }
         let said = Settings { think_ms: 0, steps: None, ..settings.clone() };
         if said == Settings::default() {

@@ -27,10 +27,10 @@ pub fn urls(scenario: &Scenario, settings: &Settings) -> Urls {
                 Ok(url) => {
                     text.push_str(&url);
                     text.push('\n');
+                    of_request(request, &mut lost);
                 }
-                Err(why) => lost.of(format!("a request, {why}"), &request.id),
+                Err(why) => lost.of(format!("a request {why}"), &request.id),
             }
-            of_request(request, &mut lost);
         }
     }
     of_run(scenario, settings, &mut lost);
@@ -39,23 +39,23 @@ pub fn urls(scenario: &Scenario, settings: &Settings) -> Urls {
 
 /// What stands on the line of a request.
 fn url(request: &Request, settings: &Settings) -> Result<String, &'static str> {
-    let url = constant(&request.url).ok_or("as its URL is another each time")?;
+    let url = constant(&request.url).ok_or("whose URL is another each time")?;
     if url.contains(|c: char| !c.is_ascii_graphic()) || url.contains('#') {
-        return Err("as its URL has characters that cannot stand in one");
+        return Err("whose URL has characters that cannot stand in one");
     }
     let scheme = if request.secure { "https" } else { "http" };
     let server = match (&request.server, settings.servers.as_slice()) {
-        (Some(server), _) => Some(constant(server).ok_or("as its server is another each time")?),
+        (Some(server), _) => Some(constant(server).ok_or("whose server is another each time")?),
         (None, [server]) => Some(server.clone()),
         (None, _) => None,
     };
     let line = match (server, request.port) {
         _ if url.contains("://") => url,
         _ if !url.starts_with('/') || url.starts_with("//") => {
-            return Err("as its URL is neither whole nor a path");
+            return Err("whose URL is neither whole nor a path");
         }
         (None, None) if !request.secure => url,
-        (None, _) => return Err("as its server is not named"),
+        (None, _) => return Err("whose server is not named"),
         (Some(server), None) => format!("{scheme}://{server}{url}"),
         (Some(server), Some(port)) => {
             // Its own port takes the place of the server's; an address in brackets has colons of its own.
@@ -64,7 +64,7 @@ fn url(request: &Request, settings: &Settings) -> Result<String, &'static str> {
             format!("{scheme}://{host}:{port}{url}")
         }
     };
-    split(&line).map_err(|_| "as it is no URL that could be read again")?;
+    split(&line).map_err(|_| "whose server is none that can stand in a URL")?;
     Ok(line)
 }
 
@@ -87,10 +87,10 @@ fn of_request(request: &Request, lost: &mut Lost) {
         (request.verb != plain.verb, "methods other than GET"),
         (request.version != plain.version, "HTTP/1.0"),
         (request.status.is_some(), "the status that is right"),
-        (request.cookies, "that cookies are sent and taken"),
-        (request.redirect, "that redirects are followed"),
+        (request.cookies, "cookies that are sent and taken"),
+        (request.redirect, "redirects that are followed"),
         (request.body.is_some(), "bodies"),
-        (request.close != plain.close, "that the connection ends after the answer"),
+        (request.close != plain.close, "connections that end after the answer"),
         (!request.fields.is_empty(), "header fields"),
     ] {
         if is_lost {
@@ -101,7 +101,7 @@ fn of_request(request: &Request, lost: &mut Lost) {
 
 fn of_run(scenario: &Scenario, settings: &Settings, lost: &mut Lost) {
     if scenario.transactions.len() > 1 {
-        lost.all("that rounds are chosen by weight: a list is asked in turn");
+        lost.all("rounds chosen by weight (a list is asked in turn)");
     }
     if scenario.transactions.len() == 1 && scenario.transactions.iter().any(|round| round.id != "round 1") {
         lost.all("the round's name");
@@ -114,7 +114,7 @@ fn of_run(scenario: &Scenario, settings: &Settings, lost: &mut Lost) {
         (scenario.throttle_per_s.is_some(), "the most requests a second"),
         (clients.iter().any(Option::is_some) || settings.steps.is_some(), "how many clients"),
         (settings.think_ms > 0, "the pause before each page (`think`)"),
-        (settings.servers.len() > 1, "that several servers are asked in turn"),
+        (settings.servers.len() > 1, "several servers in turn"),
         (!settings.bind.is_empty(), "the addresses of the clients (`bind`)"),
         (!settings.counters.is_empty(), "counters"),
         (!settings.comment.is_empty(), "the comment"),
