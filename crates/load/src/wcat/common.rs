@@ -22,8 +22,9 @@ pub(crate) fn of(transaction: &Transaction) -> impl Iterator<Item = &Request> {
     })
 }
 
-/// What most requests say, where `base` is what a format takes for granted. A server and a port, which a single
-/// request cannot take back, only where all have them, and fields where all can be said with them; nothing where there is but one request.
+/// What most requests say, where `base` is what a format takes for granted. A server and a port, which a single request
+/// cannot take back, only where all have them; fields where all can be said with them; nothing where there is but one
+/// request.
 pub(crate) fn common(scenario: &Scenario, base: Request) -> Request {
     let all: Vec<&Request> = requests(scenario).collect();
     let [first, _, ..] = all.as_slice() else { return base };
