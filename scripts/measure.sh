@@ -130,8 +130,8 @@ files() {
         run "$bin/thirst" content "$out/files/$set" "$set" --list "$out/$set.txt" -q
     done
     chapter "Two servers: one that keeps nothing, one that does"
-    printf 'config = 1\n[[site]]\nfiles = "%s"\ncache = false\n' "$(realpath "$out/files")" >"$out/off.toml"
-    printf 'config = 1\n[[site]]\nfiles = "%s"\n' "$(realpath "$out/files")" >"$out/on.toml"
+    printf 'config = 1\n[[site]]\ndefault = true\nfiles = "%s"\ncache = false\n' "$(realpath "$out/files")" >"$out/off.toml"
+    printf 'config = 1\n[[site]]\ndefault = true\nfiles = "%s"\n' "$(realpath "$out/files")" >"$out/on.toml"
     start_samovar off --config "$out/off.toml"
     start_samovar on --config "$out/on.toml"
     local reports=()
@@ -168,7 +168,7 @@ gallery() {
     "$fpm" -F -R -y "$out/fpm.conf" >/dev/null 2>&1 &
     pids+=("$!")
     await "$!" php-fpm test -S "$socket"
-    printf 'config = 1\n[[site]]\nfiles = "%s"\nhandlers = [{ extension = ".php", fastcgi = "unix:%s" }]\n' \
+    printf 'config = 1\n[[site]]\ndefault = true\nfiles = "%s"\nhandlers = [{ extension = ".php", fastcgi = "unix:%s" }]\n' \
         "$(realpath "$root")" "$socket" >"$out/samovar.toml"
     start_samovar gallery --config "$out/samovar.toml"
     # shellcheck disable=SC2154 # set by start_samovar

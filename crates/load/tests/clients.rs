@@ -42,8 +42,8 @@ fn each_connection_has_cookies_of_its_own() {
             ok("x", &format!("Set-Cookie: id={id}; Path=/; HttpOnly\r\n"))
         }
     });
-    let (json, code) = run(&[&server.url("/a"), "-n", "40", "-c", "4", "--cookies"]);
-    assert_eq!((code, number(&json, "/responses")), (0, 40.0), "{json}");
+    let (json, code) = run(&[&server.url("/a"), "-n", "800", "-c", "4", "--cookies"]);
+    assert_eq!((code, number(&json, "/responses")), (0, 800.0), "{json}");
     let heads = heads.lock().unwrap();
     let without = heads.iter().filter(|head| !head.contains("\r\nCookie: ")).count();
     assert_eq!(without, 4, "each asks once without");

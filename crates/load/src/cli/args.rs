@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::compare::CompareArgs;
+use super::export::ExportArgs;
+use super::import::ImportArgs;
 use super::keep::RerunArgs;
 use super::run_args::RunArgs;
 use crate::content::Set;
@@ -33,10 +35,14 @@ pub(super) enum Command {
     Run(Box<RunArgs>),
     /// Draw stored runs side by side: one table, one plot
     Report(ReportArgs),
+    /// Read a plan, a list of URLs, or files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
+    Check(CheckArgs),
+    /// Make a plan of a list of URLs or files of WCAT
+    Import(ImportArgs),
+    /// Make files of WCAT, or a list of URLs, of a plan
+    Export(ExportArgs),
     /// Compare two sets of stored runs: how they differ, how surely, and what could not have been seen
     Compare(CompareArgs),
-    /// Read scenario files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
-    Check(CheckArgs),
     /// Make a stored run again, as it was made
     Rerun(RerunArgs),
     /// WCAT's controller: runs scenario files with the clients that call it
@@ -85,7 +91,8 @@ pub(super) struct ReportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub(super) struct CheckArgs {
-    /// A scenario and its settings (.ubr), or a script, a distribution and a configuration (.cfg); known by what is in them
+    /// A plan (.toml), a list of URLs, a scenario and its settings (.ubr), or a script, a distribution and a configuration
+    /// (.cfg); known by what is in them
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }

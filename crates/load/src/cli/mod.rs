@@ -10,12 +10,15 @@ mod args;
 mod check;
 mod compare;
 mod content;
+mod export;
+mod import;
 mod keep;
 mod link;
 mod report;
 mod run;
 mod run_args;
 mod scenario;
+mod scenario_files;
 mod shape;
 mod wcat;
 
@@ -67,6 +70,8 @@ pub fn main() -> ExitCode {
         Command::WcatWsf(args) => wcat::command("wcat.wsf", &args.words),
         Command::Rerun(args) => keep::rerun(args),
         Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
+        Command::Import(args) => import::import(args).map(|()| ExitCode::SUCCESS),
+        Command::Export(args) => export::export(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
     };
     end(outcome)
