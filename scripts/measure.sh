@@ -9,7 +9,8 @@
 #
 # Everything starts on free ports and nothing is left running. Reports stay in target/measure/. What is on this machine's
 # cores is shared by server and load: the ratios say more than the numbers.
-#   SHORT=1     seconds instead of minutes, to see that it works
+#   SHORT=1                seconds instead of minutes, to see that it works
+#   RAMP=1..125:+5@10s     another ramp, of service and tiles
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -199,7 +200,7 @@ gallery() {
 }
 
 service() {
-    local ramp=5..200/s:+5@30s
+    local ramp=${RAMP:-5..200/s:+5@30s}
     [[ -z ${SHORT:-} ]] || ramp=10..60/s:+10@2s
     chapter "A slow service, asked more and more often, whether it answers or not"
     start_handler
@@ -216,7 +217,7 @@ service() {
 }
 
 tiles() {
-    local levels=6 ramp=1..125:+5@5m
+    local levels=6 ramp=${RAMP:-1..125:+5@5m}
     [[ -z ${SHORT:-} ]] || { levels=4 && ramp=1..41:+10@2s; }
     chapter "A map in $levels levels, and a server that must work for each tile"
     run "$bin/thirst" content "$out/map" "tiles:$levels" --list "$out/tiles.txt" -q
