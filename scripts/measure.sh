@@ -76,6 +76,19 @@ start_samovar() {
     printf -v "admin_$name" '%s' "$(grep -oE '"admin": *"[^"]+"' "$ready" | grep -oE '(http|unix):[^"]+')"
     printf -v "pid_$name" '%s' "$!"
 }
+# start_php FOLDER: php-fpm, and a configuration of Samovar that runs the scripts in the folder by it.
+start_php() {
+    local fpm socket
+    fpm=$(compgen -G '/usr/sbin/php-fpm*' | head -n 1 || command -v php-fpm)
+    socket=$(realpath "$out")/fpm.sock
+    printf '[global]\nerror_log = %s/fpm.log\ndaemonize = no\n[www]\nlisten = %s\npm = static\npm.max_children = 8\n' \
+        "$(realpath "$out")" "$socket" >"$out/fpm.conf"
+    "$fpm" -F -R -y "$out/fpm.conf" >/dev/null 2>&1 &
+    pids+=("$!")
+    await "$!" php-fpm test -S "$socket"
+    printf 'config = 1\n[[site]]\ndefault = true\nfiles = "%s"\nhandlers = [{ extension = ".php", fastcgi = "unix:%s" }]\n' \
+        "$(realpath "$1")" "$socket" >"$out/samovar.toml"
+}
 start_handler() {
     "$bin/copyright-images" --listen 127.0.0.1:0 --pictures 12 >"$out/handler.log" 2>&1 &
     handler_pid=$!
@@ -156,21 +169,12 @@ files() {
 gallery() {
     bash scripts/need.sh php-fpm
     chapter "A gallery in PHP, behind php-fpm"
-    local root=$out/site fpm
+    local root=$out/site
     mkdir -p "$root"
     cp "$here/index.php" "$root/"
     printf '<!doctype html><title>start</title><h1>It works</h1>%s\n' "$(printf ' %.0s' {1..600})" >"$root/start.htm"
     head -c 20000 /dev/urandom >"$root/welcome.png"
-    fpm=$(compgen -G '/usr/sbin/php-fpm*' | head -n 1 || command -v php-fpm)
-    local socket
-    socket=$(realpath "$out")/fpm.sock
-    printf '[global]\nerror_log = %s/fpm.log\ndaemonize = no\n[www]\nlisten = %s\npm = static\npm.max_children = 8\n' \
-        "$(realpath "$out")" "$socket" >"$out/fpm.conf"
-    "$fpm" -F -R -y "$out/fpm.conf" >/dev/null 2>&1 &
-    pids+=("$!")
-    await "$!" php-fpm test -S "$socket"
-    printf 'config = 1\n[[site]]\ndefault = true\nfiles = "%s"\nhandlers = [{ extension = ".php", fastcgi = "unix:%s" }]\n' \
-        "$(realpath "$root")" "$socket" >"$out/samovar.toml"
+    start_php "$root"
     start_samovar gallery --config "$out/samovar.toml"
     # shellcheck disable=SC2154 # set by start_samovar
     local site=$site_gallery admin=$admin_gallery short=() reports=()
@@ -187,7 +191,7 @@ gallery() {
     once anew gallery.ubr
     chapter "3. Its pages kept by their four parameters, in memory"
     run "$bin/samovar" rule add --admin "$admin" extension=.php for=60s \
-        'vary_query=["Qwd","Qif","Qiv","Qis"]' hot=false
+        'vary_query={ keep = ["Qwd","Qif","Qiv","Qis"] }' hot=false
     once memory gallery.ubr
     chapter "4. The same, hot"
     local rule
@@ -219,27 +223,32 @@ service() {
 tiles() {
     local levels=6 ramp=${RAMP:-1..125:+5@5m}
     [[ -z ${SHORT:-} ]] || { levels=4 && ramp=1..41:+10@2s; }
-    chapter "A map in $levels levels, and a server that must work for each tile"
-    run "$bin/thirst" content "$out/map" "tiles:$levels" --list "$out/tiles.txt" -q
-    start_samovar origin "$out/map"
+    bash scripts/need.sh php-fpm
+    chapter "A map in $levels levels, behind a script that works for each ETag"
+    run "$bin/thirst" content "$out/map" "tiles:$levels" --list "$out/paths.txt" -q
+    cp "$here/tile.php" "$out/map/"
+    sed 's|^|/tile.php?etags=1\&t=|' "$out/paths.txt" >"$out/with-etags.txt"
+    sed 's|^|/tile.php?t=|' "$out/paths.txt" >"$out/without-etags.txt"
+    start_php "$out/map"
+    start_samovar origin --config "$out/samovar.toml"
     # shellcheck disable=SC2154 # set by start_samovar
     start_samovar cache --origin "$site_origin"
     # shellcheck disable=SC2154 # set by start_samovar
-    run "$bin/samovar" rule add --admin "$admin_cache" path='/tiles/**' for=1h
-    one() { # NAME SITE FLAG…
-        local name=$1 site=$2
-        shift 2
-        run "$bin/thirst" run "$site" --urls "$out/tiles.txt" --pick random --ramp "$ramp" --label "$name" \
-            --json "$out/$name.json" "$@" || [[ $? == 3 ]]
+    run "$bin/samovar" rule add --admin "$admin_cache" path='/tile.php' for=1h
+    one() { # NAME SITE LIST FLAG…
+        local name=$1 site=$2 list=$3
+        shift 3
+        run "$bin/thirst" run "$site" --urls "$out/$list.txt" --pick random --ramp "$ramp" --label "$name" \
+            --json "$out/${name// /-}.json" -q "$@" || [[ $? == 3 ]]
     }
-    chapter "1. Clients that keep tiles and ask whether they have changed"
-    one revalidated "$site_origin" --browser-cache
-    chapter "2. Clients that keep nothing"
-    one plain "$site_origin"
+    chapter "1. Clients that keep tiles, and a server that works to compare their ETags"
+    one 'etags on' "$site_origin" with-etags --browser-cache
+    chapter "2. The same server without ETags"
+    one 'etags off' "$site_origin" without-etags
     chapter "3. With a cache before it"
     # shellcheck disable=SC2154 # set by start_samovar
-    one cached "$site_cache"
-    run "$bin/thirst" report "$out"/{revalidated,plain,cached}.json --html "$out/report.html"
+    one 'with a cache' "$site_cache" without-etags
+    run "$bin/thirst" report "$out"/{etags-on,etags-off,with-a-cache}.json --html "$out/report.html"
 }
 
 "$what"
