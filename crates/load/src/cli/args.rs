@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::compare::CompareArgs;
+use super::files::Files;
 use super::run_args::RunArgs;
 use crate::content::Set;
 
@@ -41,19 +42,30 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
 pub(super) struct ReportArgs {
     /// Reports written by `thirst run --json`, the first being what the others are compared with
     #[arg(value_name = "RUN.json", required = true)]
     pub runs: Vec<PathBuf>,
 
-    /// Write one HTML page with all runs on one plot
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: Files,
+
+    /// Only a run itself has the histograms
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub hlog: Option<PathBuf>,
 
     /// No table on the terminal
     #[arg(short = 'q', long)]
     pub quiet: bool,
 }
+
+const REPORT_HELP: &str = "\
+Stored runs hold percentiles and no histograms: an HdrHistogram log is written only by the run itself, with
+`thirst run URL --hlog FILE`.
+
+  thirst report first.json second.json --html both.html --csv both.csv
+  thirst report run.json --xml log.xml";
 
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]

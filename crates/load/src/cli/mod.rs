@@ -10,6 +10,7 @@ mod args;
 mod check;
 mod compare;
 mod content;
+mod files;
 mod report;
 mod run;
 mod run_args;

@@ -8,9 +8,12 @@
 mod assemble;
 mod collect;
 pub mod decode;
+mod histograms;
 mod progress;
 mod steps;
 mod watch;
+
+pub use histograms::histogram_log;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +42,7 @@ pub struct Wanted {
     pub servers: Vec<(Option<String>, u32)>,
     /// Rules that end the run early.
     pub until: Vec<Rule>,
-    /// Whether to show a progress line on stderr.
+    /// Whether to show progress on stderr: a line that moves on a terminal, lines every ten seconds elsewhere.
     pub progress: bool,
 }
 
