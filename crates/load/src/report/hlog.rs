@@ -6,7 +6,6 @@
 //! only by the run itself. Not here: percentiles.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::time::Duration;
 
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -35,40 +34,28 @@ pub struct Interval<'a> {
 /// # Errors
 /// A sentence for the person at the command line, if a histogram cannot be written down.
 pub fn log(started_unix_ms: u64, label: &str, intervals: &[Interval<'_>]) -> Result<String, String> {
-    let mut head = String::new();
     let label: String = label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        head,
+    let began_s = started_unix_ms as f64 / 1e3;
+    let mut out = format!(
         "#[Histogram log format version 1.3]\n#{label}\n\
-         #Values are microseconds, Interval_Max is milliseconds; lines without a tag: {}\n\
-         #[StartTime: {:.3} (seconds since epoch)]\n#[MaxValueDivisor: {MAX_DIVISOR:.3}]\n\
-         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
-        "what a client waits",
-        started_unix_ms as f64 / 1e3
-    );
-    let mut out = head.into_bytes();
-    let mut serializer = V2DeflateSerializer::new();
-    let mut writer = IntervalLogWriterBuilder::new();
-    // The divisor stands in the header above; said to the builder, it would be written once more after the legend.
-    let mut lines = Vec::new();
+         #Values are microseconds, Interval_Max is milliseconds; lines without a tag are what a client waits\n\
+         #[StartTime: {began_s:.3} (seconds since epoch)]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+    )
+    .into_bytes();
     let failed = |error: &dyn std::fmt::Display| format!("cannot write the histograms: {error}");
-    {
-        let mut log = writer
-            .with_max_value_divisor(MAX_DIVISOR)
-            .begin_log_with(&mut lines, &mut serializer)
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .with_max_value_divisor(MAX_DIVISOR)
+        .begin_log_with(&mut out, &mut serializer)
+        .map_err(|error| failed(&error))?;
+    for interval in intervals {
+        let Some(histogram) = interval.times.histogram() else { continue };
+        let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
+        let (start, length) = (seconds(interval.start_s), seconds(interval.length_s));
+        log.write_histogram(histogram, start, length, interval.tag.and_then(Tag::new))
             .map_err(|error| failed(&error))?;
-        for interval in intervals {
-            let Some(histogram) = interval.times.histogram() else { continue };
-            let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
-            let (start, length) = (seconds(interval.start_s), seconds(interval.length_s));
-            log.write_histogram(histogram, start, length, interval.tag.and_then(Tag::new))
-                .map_err(|error| failed(&error))?;
-        }
     }
-    // Without what the builder put before them.
-    let lines = lines.split_inclusive(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#"));
-    lines.for_each(|line| out.extend_from_slice(line));
     String::from_utf8(out).map_err(|error| failed(&error))
 }
 

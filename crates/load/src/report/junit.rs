@@ -10,6 +10,8 @@ use crate::check::Expect;
 use crate::rule::Rule;
 use crate::verdict::Grade;
 
+const VERDICT: &str = "thirst.verdict";
+
 struct Case {
     class: &'static str,
     name: String,
@@ -52,8 +54,9 @@ fn suite(run: &Run, id: usize, xml: &mut Writer) {
             }
         });
         for case in &cases {
-            let attributes =
-                [("classname", case.class), ("name", case.name.as_str()), ("time", time.as_str())];
+            // The time of the run is said once: pages of build servers add the cases up.
+            let took = if case.class == VERDICT { time.as_str() } else { "0" };
+            let attributes = [("classname", case.class), ("name", case.name.as_str()), ("time", took)];
             match &case.failed {
                 None => xml.leaf("testcase", &attributes, ""),
                 Some((kind, why)) => xml.within("testcase", &attributes, |xml| {
@@ -86,7 +89,7 @@ fn verdict(run: &Run) -> Case {
     let because: Vec<&str> = because.map(|finding| finding.text.as_str()).collect();
     let failed = (run.verdict.grade == Grade::Invalid)
         .then(|| ("verdict", format!("INVALID: {}", because.join("; "))));
-    Case { class: "thirst.verdict", name: "the numbers can be trusted".to_owned(), failed }
+    Case { class: VERDICT, name: "the numbers can be trusted".to_owned(), failed }
 }
 
 fn rules(run: &Run) -> impl Iterator<Item = Case> + '_ {
@@ -185,10 +188,10 @@ mod tests {
             "name=\"a &lt;b&gt;\"",
             "<testcase classname=\"thirst.verdict\" name=\"the numbers can be trusted\" time=\"10.000\"/>",
             "<failure message=\"p99&gt;1ms holds: it is 4.95 ms\" type=\"rule\">",
-            "<testcase classname=\"thirst.fail-if\" name=\"not errors&gt;0\" time=\"10.000\"/>",
+            "<testcase classname=\"thirst.fail-if\" name=\"not errors&gt;0\" time=\"0\"/>",
             "name=\"status=200, body~x\"",
             "7 answers not so, the first: the status is 404",
-            "<testcase classname=\"thirst.expect\" name=\"body=first\" time=\"10.000\"/>",
+            "<testcase classname=\"thirst.expect\" name=\"body=first\" time=\"0\"/>",
             "<system-out>SUSPECT look twice</system-out>",
         ] {
             assert!(xml.contains(part), "{part} in {xml}");

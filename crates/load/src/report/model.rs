@@ -210,7 +210,7 @@ impl Step {
 
     fn as_level(&self) -> Level {
         let p99_us = self.times().map_or(0.0, |times| times.p99);
-        Level { load: self.level, per_s: self.requests_per_s, p99_us }
+        Level { load: self.level, per_s: self.requests_per_s, answers: self.responses, p99_us }
     }
 }
 

@@ -13,17 +13,21 @@ const PEAK_WITHIN: f64 = 2.0;
 
 /// What levels are numbers of.
 pub(super) fn unit(run: &Run) -> &'static str {
-    if run.is_open() { "requests/s asked" } else { "clients" }
+    if run.is_open() { "asked/s" } else { "clients" }
 }
 
 /// The table: its columns, and a row for each level. Columns nothing stands in are left out.
 pub(super) fn table(run: &Run) -> (Vec<String>, Vec<Vec<String>>) {
     let columns = columns(run);
     let knee = knee(run).map(|knee| knee.step);
-    let header = columns.iter().map(|(name, _)| (*name).to_owned()).chain([String::new()]).collect();
+    let mut header: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+    // What there is to notice stands beside the level, where no page cuts it off.
+    let second = 1.min(header.len());
+    header.insert(second, String::new());
     let row = |(number, step): (usize, &Step)| {
-        let cells = columns.iter().map(|(_, cell)| cell(step));
-        cells.chain([mark(step, knee == Some(number))]).collect()
+        let mut cells: Vec<String> = columns.iter().map(|(_, cell)| cell(step)).collect();
+        cells.insert(second, mark(step, knee == Some(number)));
+        cells
     };
     (header, run.steps.iter().enumerate().map(row).collect())
 }
@@ -107,11 +111,12 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     let unit = if run.is_open() { "requests per second" } else { "clients" };
     match knee(run).and_then(|knee| Some((knee, run.steps.get(knee.step)?))) {
         Some((knee, step)) => said.push(format!(
-            "Knee at {} {unit}: {} more of them brought {} more answers per second, and the 99th percentile is {} that of \
-             the first steps.",
+            "Knee at {} {unit}: {} more of them brought {} {} answers per second, and the 99th percentile is {} that of the \
+             first steps.",
             level(step.level),
             units::percent(knee.added),
-            units::percent(knee.gain),
+            units::percent(knee.gain.abs()),
+            if knee.gain < 0.0 { "fewer" } else { "more" },
             units::times(knee.slower)
         )),
         None if run.steps.len() > 2 => said.push(
@@ -191,27 +196,12 @@ pub(super) mod tests {
         run.steps[5].verdict.at_least = true;
         run.steps[6].unsent = 1_234;
         let (header, rows) = table(&run);
-        assert_eq!(
-            header,
-            [
-                "clients",
-                "req/s",
-                "avg",
-                "p50",
-                "p95",
-                "p99",
-                "max",
-                "errors",
-                "unsent",
-                "server CPU",
-                "thirst",
-                ""
-            ]
-        );
-        assert_eq!(rows[0][..4], ["1", "100", "10.0 ms", "9.99 ms"]);
-        assert_eq!((rows[5][1].as_str(), rows[5][11].as_str()), ("≥ 1,000", "SUSPECT"));
-        assert_eq!((rows[3][11].as_str(), rows[6][8].as_str()), ("", "1,234"));
-        assert_eq!((rows[4][11].as_str(), knee(&run).unwrap().step), ("knee", 4));
+        let names = "clients||req/s|avg|p50|p95|p99|max|errors|unsent|server CPU|thirst";
+        assert_eq!(header.join("|"), names);
+        assert_eq!(rows[0][..5], ["1", "", "100", "10.0 ms", "9.99 ms"]);
+        assert_eq!((rows[5][2].as_str(), rows[5][1].as_str()), ("≥ 1,000", "SUSPECT"));
+        assert_eq!((rows[3][1].as_str(), rows[6][9].as_str()), ("", "1,234"));
+        assert_eq!((rows[4][1].as_str(), knee(&run).unwrap().step), ("knee", 4));
         let said = sentences(&run).join("\n");
         assert!(said.contains("Knee at 21 clients: 31.2 % more of them brought 0.1 % more"), "{said}");
     }

@@ -4,6 +4,8 @@
 
 /// Throughput that grows by less than this share of what the load grows by has stopped growing.
 const GAIN: f64 = 0.05;
+/// However few answers there were, a gain above this share is one.
+const GAIN_BY_CHANCE: f64 = 0.25;
 /// A 99th percentile so many times that of the first steps says that requests wait for each other.
 const SLOWER: f64 = 1.5;
 /// How many steps are the first ones.
@@ -18,6 +20,8 @@ pub struct Level {
     pub load: f64,
     /// Answers per second.
     pub per_s: f64,
+    /// How many answers that rests on.
+    pub answers: u64,
     /// 99th percentile of the times.
     pub p99_us: f64,
 }
@@ -38,14 +42,16 @@ pub struct Knee {
 /// The knee, if the run went beyond it: the first step that brought less than a twentieth of the answers its additional load
 /// would have brought before, while its 99th percentile is more than one and a half times that of the first steps.
 ///
-/// The gain is held against the load added, as small steps bring little even where all is well.
+/// The gain is held against the load added, as small steps bring little even where all is well. A gain that is no larger than
+/// the chance of its counts is none, if the step was large enough to show one.
 pub fn knee(steps: &[Level]) -> Option<Knee> {
     let pairs = steps.iter().zip(steps.iter().skip(1)).enumerate();
     pairs.map(|(before, (last, this))| (before + 1, last, this)).find_map(|(step, last, this)| {
         let added = this.load / last.load - 1.0;
         let gain = this.per_s / last.per_s - 1.0;
         let slower = this.p99_us / first_p99_us(steps.get(..step)?)?;
-        let is_knee = added > 0.0 && gain < GAIN * added && slower > SLOWER && !rises_again(steps, step);
+        let worth = GAIN.max(chance(last, this) / added).min(GAIN_BY_CHANCE) * added;
+        let is_knee = added > 0.0 && gain < worth && slower > SLOWER && !rises_again(steps, step);
         (is_knee && [added, gain, slower].iter().all(|n| n.is_finite())).then_some(Knee {
             step,
             added,
@@ -53,6 +59,13 @@ pub fn knee(steps: &[Level]) -> Option<Knee> {
             slower,
         })
     })
+}
+
+/// By what share the ratio of two rates is off by chance alone: one standard deviation of counts that do not know of each
+/// other.
+fn chance(last: &Level, this: &Level) -> f64 {
+    let of = |step: &Level| 1.0 / step.answers.max(1) as f64;
+    (of(last) + of(this)).sqrt()
 }
 
 /// The middle one of the first steps: a single one may have met a server that was still cold.
@@ -74,7 +87,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn levels(table: &[(f64, f64, f64)]) -> Vec<Level> {
-        table.iter().map(|&(load, per_s, p99_us)| Level { load, per_s, p99_us }).collect()
+        let level = |&(load, per_s, p99_us)| Level { load, per_s, p99_us, answers: 1_000_000 };
+        table.iter().map(level).collect()
     }
 
     #[test]
@@ -126,6 +140,15 @@ mod tests {
         for (name, table, want) in cases {
             assert_eq!(knee(&levels(table)).map(|knee| knee.step), *want, "{name}");
         }
+        // Two percent more answers for a fifth more load: nothing where two thousand were counted, little where a million.
+        let mut steps = levels(&[(800.0, 800.0, 4.0), (1e3, 922.0, 9.0), (1.2e3, 940.0, 9.0)]);
+        assert_eq!(knee(&steps), None);
+        steps.iter_mut().for_each(|step| step.answers = 1_900);
+        assert_eq!(knee(&steps).map(|knee| knee.step), Some(2));
+        // And a handful shows nothing at all: half of what the load would bring is a gain.
+        let mut steps = levels(&[(10.0, 10.0, 4.0), (20.0, 15.0, 9.0)]);
+        steps.iter_mut().for_each(|step| step.answers = 3);
+        assert_eq!(knee(&steps), None);
         let found = knee(&levels(&[(10.0, 100.0, 4.0), (20.0, 101.0, 12.0)])).unwrap();
         assert_eq!((found.step, found.added, found.slower), (1, 1.0, 3.0));
         assert!((found.gain - 0.01).abs() < 1e-9);
@@ -135,7 +158,7 @@ mod tests {
     fn ideal(loads: &[f64], per_client: f64, most: f64) -> Vec<Level> {
         let of = |load: &f64| {
             let per_s = (load * per_client).min(most);
-            Level { load: *load, per_s, p99_us: 1e6 * load / per_s }
+            Level { load: *load, per_s, answers: u64::MAX, p99_us: 1e6 * load / per_s }
         };
         loads.iter().map(of).collect()
     }
@@ -160,11 +183,11 @@ mod tests {
             rates in prop::collection::vec((1.0..1e5_f64, 1.0..1e6_f64), 2..20), scale in 1e-3..1e3_f64,
         ) {
             let steps: Vec<Level> = (1..).zip(&rates)
-                .map(|(at, (per_s, p99_us))| Level { load: f64::from(at), per_s: *per_s, p99_us: *p99_us }).collect();
+                .map(|(at, (per_s, p99_us))| Level { load: f64::from(at), per_s: *per_s, answers: 900, p99_us: *p99_us }).collect();
             // A power of two scales without rounding.
             let scale = scale.log2().round().exp2();
             let scaled: Vec<Level> = steps.iter()
-                .map(|s| Level { load: s.load * scale, per_s: s.per_s * scale, p99_us: s.p99_us * scale }).collect();
+                .map(|s| Level { load: s.load * scale, per_s: s.per_s * scale, p99_us: s.p99_us * scale, ..*s }).collect();
             prop_assert_eq!(knee(&steps).map(|knee| knee.step), knee(&scaled).map(|knee| knee.step));
         }
 

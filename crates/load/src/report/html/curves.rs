@@ -55,7 +55,8 @@ pub(super) fn spectrum(runs: &[Run], out: &mut String) {
 /// The longest of n values stands at the share of which it is the typical maximum, not at infinity.
 fn spectrum_points(summary: &Summary) -> Vec<(f64, f64)> {
     let last = 1.0 - 0.5 / summary.count.max(1) as f64;
-    summary.curve.iter().map(|(share, us)| (share.min(last), *us)).collect()
+    // Nothing at all has no place on a logarithmic axis; what is told apart begins at a microsecond.
+    summary.curve.iter().map(|(share, us)| (share.min(last), us.max(1.0))).collect()
 }
 
 /// Rate and times, second by second.
@@ -70,9 +71,9 @@ pub(super) fn over_time(runs: &[Run], out: &mut String) {
             points: rate_points(run),
         })
         .collect();
-    let window = match runs {
-        [run] => Some((run.series.window_start_s, run.series.window_end_s)),
-        _ => None,
+    let windows = match runs {
+        [run] => windows(run),
+        _ => Vec::new(),
     };
     let peaks: Vec<f64> = rates
         .iter()
@@ -87,7 +88,7 @@ pub(super) fn over_time(runs: &[Run], out: &mut String) {
         Axis { name: "", scale, format: |rate| if rate == 0.0 { "0".to_owned() } else { units::rate(rate) } };
     let about = "Answers per second, second by second.";
     let chart = Chart::new("rate", "Requests per second over time", about, (SECONDS, axis), &rates);
-    figure(out, &Chart { shade: window, ..chart });
+    figure(out, &Chart { shade: &windows, ..chart });
     let mut lines = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         for (dash, name, pick) in [(0, "p50", (|p| p.p50_us) as fn(&Point) -> f64), (1, "p99", |p| p.p99_us)]
@@ -100,7 +101,15 @@ pub(super) fn over_time(runs: &[Run], out: &mut String) {
     }
     let about = "Median and 99th percentile of the time to the last byte, second by second.";
     let chart = Chart::new("latency", "Latency over time", about, (SECONDS, TIME), &lines);
-    figure(out, &Chart { shade: window, ..chart });
+    figure(out, &Chart { shade: &windows, ..chart });
+}
+
+/// When it was measured: the window, or that of each step.
+fn windows(run: &Run) -> Vec<(f64, f64)> {
+    if run.steps.is_empty() {
+        return vec![(run.series.window_start_s, run.series.window_end_s)];
+    }
+    run.steps.iter().map(|step| (step.start_s, step.start_s + step.elapsed_s)).collect()
 }
 
 /// The points of the time in which requests were sent: what trickles in afterwards is no rate.

@@ -17,7 +17,11 @@ pub(super) fn figure(out: &mut String, chart: &Chart<'_>) {
         out,
         "<figcaption>{}<p class=\"soft\">{about}{}</p></figcaption></figure>",
         plot::legend(chart.lines),
-        if chart.shade.is_some() { " The measured window is shaded." } else { "" }
+        match chart.shade {
+            [] => "",
+            [_] => " The measured window is shaded.",
+            _ => " What is measured of each step is shaded.",
+        }
     );
     numbers(out, title, &[chart]);
 }

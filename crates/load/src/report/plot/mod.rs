@@ -75,8 +75,8 @@ pub(super) struct Chart<'a> {
     pub x: Axis,
     pub y: Axis,
     pub lines: &'a [Line],
-    /// A part of the x axis that is marked: the measured window.
-    pub shade: Option<(f64, f64)>,
+    /// Parts of the x axis that are marked: the measured windows.
+    pub shade: &'a [(f64, f64)],
     /// Places on the x axis that are marked: colour, and what is said there.
     pub marks: &'a [(f64, usize, String)],
     /// What the x axis has to hold besides, so that plots below each other have the same.
@@ -95,8 +95,19 @@ impl<'a> Chart<'a> {
         (x, y): (Axis, Axis),
         lines: &'a [Line],
     ) -> Chart<'a> {
-        let (shade, marks, reach, dots) = (None, &[] as &[_], &[] as &[_], false);
-        Chart { id, title, about, x, y, lines, shade, marks, reach, dots, height: HEIGHT }
+        Chart {
+            id,
+            title,
+            about,
+            x,
+            y,
+            lines,
+            shade: &[],
+            marks: &[],
+            reach: &[],
+            dots: false,
+            height: HEIGHT,
+        }
     }
 
     /// The SVG.
@@ -107,8 +118,8 @@ impl<'a> Chart<'a> {
         let frame = Frame { x, y, height: self.height };
         let mut out = String::new();
         open(&mut out, self.id, self.title, self.about, self.height);
-        if let Some((from, to)) = self.shade {
-            let (from, to) = (frame.x(from), frame.x(to));
+        for (from, to) in self.shade {
+            let (from, to) = (frame.x(*from), frame.x(*to));
             let height = self.height - TOP - BOTTOM;
             let _ = write!(
                 out,
@@ -214,12 +225,17 @@ fn mark(frame: &Frame, row: usize, at: f64, colour: usize, text: &str, out: &mut
     let (anchor, aside) = if x > WIDTH * 0.7 { ("end", -5.0) } else { ("start", 5.0) };
     let _ = write!(
         out,
-        "<line class=\"mark s{colour}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>\
-         <text class=\"f{colour}\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
-        x + aside,
-        TOP + 12.0 + 15.0 * row as f64,
-        escape(text)
+        "<line class=\"mark s{colour}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>"
     );
+    if !text.is_empty() {
+        let _ = write!(
+            out,
+            "<text class=\"word f{colour}\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            x + aside,
+            TOP + 12.0 + 15.0 * row as f64,
+            escape(text)
+        );
+    }
 }
 
 /// What each line means.
@@ -285,7 +301,7 @@ mod tests {
             let lines = [line];
             let marks = [(at, 3, "m".to_owned())];
             let chart = Chart::new("a", "t", "d", (axis, axis), &lines);
-            let svg = Chart { shade: Some((0.0, 1.0)), marks: &marks, dots: true, reach: &[at], ..chart }.svg();
+            let svg = Chart { shade: &[(0.0, 1.0)], marks: &marks, dots: true, reach: &[at], ..chart }.svg();
             prop_assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
     }
