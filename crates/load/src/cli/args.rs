@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::compare::CompareArgs;
 use super::export::ExportArgs;
+use super::files::Files;
 use super::import::ImportArgs;
 use super::keep::RerunArgs;
 use super::run_args::RunArgs;
@@ -74,19 +75,30 @@ pub(super) struct LinkArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
 pub(super) struct ReportArgs {
     /// Reports written by `thirst run --json`, the first being what the others are compared with
     #[arg(value_name = "RUN.json", required = true)]
     pub runs: Vec<PathBuf>,
 
-    /// Write one HTML page with all runs on one plot
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: Files,
+
+    /// Only a run itself has the histograms
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub hlog: Option<PathBuf>,
 
     /// No table on the terminal
     #[arg(short = 'q', long)]
     pub quiet: bool,
 }
+
+const REPORT_HELP: &str = "\
+Stored runs hold percentiles and no histograms: an HdrHistogram log is written only by the run itself, with
+`thirst run URL --hlog FILE`.
+
+  thirst report first.json second.json --html both.html --csv both.csv
+  thirst report run.json --xml log.xml";
 
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]

@@ -11,6 +11,7 @@ mod check;
 mod compare;
 mod content;
 mod export;
+mod files;
 mod import;
 mod keep;
 mod link;

@@ -1,6 +1,6 @@
 //! `thirst run`: flags to a plan, the run, its reports.
 //!
-//! Files are opened before the run: a run of an hour must not end with a path that cannot be written.
+//! Not here: the load that flags ask for ([`super::shape`]), the files reports are written to ([`super::files`]).
 
 use std::fs::{self, File};
 use std::io::{IsTerminal, Read, Write, stderr, stdout};
@@ -9,12 +9,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::files::Target;
 use super::run_args::RunArgs;
 use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, shape};
 use crate::check::{Checks, Expect};
-use crate::plan::{Manners, Pick, Plan, Right, Target, Trust, Wish, target};
+use crate::plan::{Manners, Pick, Plan, Right, Trust, Wish, target};
 use crate::report::model::Run;
-use crate::report::{html, text, units};
+use crate::report::{text, units};
 use crate::rule::Rule;
 use crate::run::{self, Counted, Trouble, Wanted};
 use crate::verdict::Grade;
@@ -38,8 +39,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     };
     let told = &args.report;
     let json_to_stdout = told.json.as_deref() == Some(Path::new("-"));
-    let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(create).transpose()?;
-    let mut page = told.html.as_deref().map(create).transpose()?;
+    let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(Target::create).transpose()?;
+    let mut hlog = told.hlog.as_deref().map(Target::create).transpose()?;
+    let files = told.files.open(1)?;
     let stop = watch_ctrl_c()?;
     let wanted = Wanted {
         label: told.label.clone().or(name),
@@ -52,21 +54,26 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
             picks: args.look.counter.clone(),
             windows,
         },
-        progress: !told.quiet && stderr().is_terminal(),
+        progress: !told.quiet,
     };
-    if wanted.progress {
+    if wanted.progress && stderr().is_terminal() {
         let _ = writeln!(stderr(), "  {}", announce(&plan, &wanted.method));
     }
     let bundle = super::keep::bundle(&inputs(args));
-    let mut report = run::run(&plan, &wanted, stop).map_err(|trouble| match trouble {
+    let gathered = run::gather(&plan, &wanted, stop, &mut |_| {}).map_err(|trouble| match trouble {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
     })?;
-    report.bundle = Some(bundle);
-    if let Some(file) = json.as_mut() {
-        write(file, told.json.as_deref(), &to_json(&report)?)?;
+    if let Some(file) = hlog.as_mut() {
+        file.write(&run::histogram_log(&plan, &wanted, &gathered)?)?;
     }
-    if let Some(file) = page.as_mut() {
-        write(file, told.html.as_deref(), &html::page(std::slice::from_ref(&report)))?;
+    let mut report = run::report(&plan, &wanted, gathered);
+    report.bundle = Some(bundle);
+    report.asked.fail_if = args.look.fail_if.iter().map(ToString::to_string).collect();
+    if let Some(file) = json.as_mut() {
+        file.write(&to_json(&report)?)?;
+    }
+    for file in files {
+        file.write(std::slice::from_ref(&report))?;
     }
     say(args, &report, json_to_stdout)?;
     Ok(outcome(&report, &args.look.fail_if))
@@ -134,7 +141,7 @@ fn wish(args: &RunArgs) -> Result<Wish, String> {
 
 /// What the command line names.
 enum What {
-    Urls(Vec<Target>),
+    Urls(Vec<target::Target>),
     Files(Vec<PathBuf>),
 }
 
@@ -158,7 +165,7 @@ fn what(args: &RunArgs) -> Result<What, String> {
     Ok(What::Urls(args.what.iter().map(|word| word.parse()).collect::<Result<_, String>>()?))
 }
 
-fn plan(args: &RunArgs, urls: &[Target], wish: &Wish) -> Result<Plan, String> {
+fn plan(args: &RunArgs, urls: &[target::Target], wish: &Wish) -> Result<Plan, String> {
     let load = shape::load(args)?;
     let (targets, weights) = targets(args, urls)?;
     if args.request.pick == Pick::Weighted && args.urls_from.is_none() {
@@ -184,7 +191,7 @@ pub(super) fn manners(args: &RunArgs) -> Manners {
 }
 
 /// What to ask: the URLs of the command line, or those of a file.
-fn targets(args: &RunArgs, urls: &[Target]) -> Result<(Vec<Target>, Vec<f64>), String> {
+fn targets(args: &RunArgs, urls: &[target::Target]) -> Result<(Vec<target::Target>, Vec<f64>), String> {
     let Some(path) = &args.urls_from else { return Ok((urls.to_vec(), Vec::new())) };
     let shown = path.display();
     let mut text = String::new();
@@ -211,15 +218,6 @@ fn targets(args: &RunArgs, urls: &[Target]) -> Result<(Vec<Target>, Vec<f64>), S
         return Err(format!("`{shown}` names nothing to ask for"));
     }
     Ok((targets, weights))
-}
-
-fn create(path: &Path) -> Result<File, String> {
-    File::create(path).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
-}
-
-fn write(file: &mut File, path: Option<&Path>, text: &str) -> Result<(), String> {
-    let shown = path.unwrap_or(Path::new("?")).display();
-    file.write_all(text.as_bytes()).map_err(|error| format!("cannot write `{shown}`: {error}"))
 }
 
 fn to_json(report: &Run) -> Result<String, String> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::args::EXIT_CODES;
+use super::files::Files;
 use crate::check::Expect;
 use crate::counters::select::Pick as Series;
 use crate::plan::levels::{self, Levels};
@@ -223,9 +224,12 @@ pub(super) struct RunReportArgs {
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
 
-    /// Write the report as an HTML page with plots
+    #[command(flatten)]
+    pub files: Files,
+
+    /// Write the histograms as an HdrHistogram log, in microseconds: a line for each step and kind of time
     #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    pub hlog: Option<PathBuf>,
 
     /// A name for the run in tables and plots
     #[arg(long, value_name = "NAME")]

@@ -3,7 +3,7 @@
 //! Not here: their grammar ([`crate::wcat::command`]), what controller and client say ([`crate::remote`]).
 
 use std::fs::File;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{Write, stderr, stdout};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::job::{Job, Machine, Understood};
 use crate::remote::{self, client, controller, token};
 use crate::report::bundle::Bundle;
 use crate::report::model::Run;
-use crate::report::{html, text};
+use crate::report::{html, text, xml};
 use crate::run::{self, Counted, Gathered, Trouble, Wanted, progress::Progress};
 use crate::wcat;
 use crate::wcat::command::{self, Control, Tool};
@@ -61,12 +61,12 @@ fn control(tool: Tool, args: &[String]) -> Result<ExitCode, String> {
     let here = tool == Tool::Script && control.machines.iter().all(|machine| is_here(machine));
     let understood = scenario::understood(&job, &Machine::All)?;
     // Opened before the run: one of an hour must not end with a path that cannot be written.
-    let mut reports = Reports::open(tool, &control)?;
+    let mut reports = Reports::open(&control, !control.five)?;
     let stop = watch_ctrl_c()?;
     let wanted = Wanted {
         label: Some(understood.label.clone()),
         method: understood.plan.requests.first().map_or("GET", |request| request.method.as_str()).to_owned(),
-        progress: !control.quiet && stderr().is_terminal(),
+        progress: !control.quiet,
         counted: counted(&control, &understood)?,
         ..Wanted::default()
     };
@@ -96,11 +96,11 @@ pub(super) fn again(job: &Job, more: &[String]) -> Result<ExitCode, String> {
     let mut control = command::control(Tool::Script, more).map_err(|why| format!("rerun: {why}"))?;
     control.run = true;
     let understood = scenario::understood(job, &Machine::All)?;
-    let mut reports = Reports::open(Tool::Script, &control)?;
+    let mut reports = Reports::open(&control, true)?;
     let wanted = Wanted {
         label: Some(understood.label.clone()),
         method: "GET".to_owned(),
-        progress: !control.quiet && stderr().is_terminal(),
+        progress: !control.quiet,
         counted: counted(&control, &understood)?,
         ..Wanted::default()
     };
@@ -239,6 +239,8 @@ fn wait_for_clients(
 
 /// The files a run is reported to.
 struct Reports {
+    /// Whether the log is that of 6.3, and not that of 5.
+    six: bool,
     xml: Option<(File, String)>,
     log: Option<(File, String)>,
     json: Option<(File, String)>,
@@ -246,7 +248,7 @@ struct Reports {
 }
 
 impl Reports {
-    fn open(_tool: Tool, control: &Control) -> Result<Reports, String> {
+    fn open(control: &Control, six: bool) -> Result<Reports, String> {
         let open = |name: &Option<String>| {
             name.as_ref()
                 .map(|name| {
@@ -256,7 +258,9 @@ impl Reports {
                 })
                 .transpose()
         };
+        // The original wrote its log beside itself if nobody said where; here it is written where it is asked for.
         Ok(Reports {
+            six,
             xml: open(&control.output)?,
             log: open(&control.log)?,
             json: open(&control.json)?,
@@ -274,8 +278,8 @@ impl Reports {
         put(&mut self.log, &|| text::report(run))?;
         put(&mut self.json, &|| serde_json::to_string(run).unwrap_or_default() + "\n")?;
         put(&mut self.html, &|| html::page(std::slice::from_ref(run)))?;
-        let _ = &self.xml;
-        Ok(())
+        let six = self.six;
+        put(&mut self.xml, &|| if six { xml::six(run) } else { xml::five(run) })
     }
 }
 

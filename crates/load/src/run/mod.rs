@@ -8,9 +8,12 @@
 mod assemble;
 mod collect;
 pub mod decode;
+mod histograms;
 pub(crate) mod progress;
 mod steps;
 mod watch;
+
+pub use histograms::histogram_log;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +48,7 @@ pub struct Wanted {
     pub until: Vec<Rule>,
     /// What is counted at the server, and beside it.
     pub counted: Counted,
-    /// Whether to show a progress line on stderr.
+    /// Whether to show progress on stderr: a line that moves on a terminal, lines every ten seconds elsewhere.
     pub progress: bool,
 }
 

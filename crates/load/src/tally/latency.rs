@@ -112,7 +112,7 @@ impl Latency {
         let mine = self.histogram.get_or_insert_with(fresh);
         if let Some(theirs) = &other.histogram {
             // The bounds are the same constants, so this cannot be refused.
-            drop(mine.add(theirs));
+            let _ = mine.add(theirs);
         }
         other.packed.iter().for_each(|(value, count)| mine.saturating_record_n(*value, *count));
         self.min_ns = self.min_ns.min(other.min_ns);

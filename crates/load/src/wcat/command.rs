@@ -25,6 +25,8 @@ pub struct Control {
     pub duration_ms: Option<u64>,
     /// See `warmup_ms`.
     pub cooldown_ms: Option<u64>,
+    /// It is the command line of WCAT 5.
+    pub five: bool,
     /// Where clients call.
     pub port: Option<u16>,
     /// Where `log.xml` goes.
@@ -142,7 +144,7 @@ pub fn control(tool: Tool, args: &[String]) -> Result<Control, String> {
         bare.len() < word.len() && names.contains(&bare)
     };
     let five = tool == Tool::Controller && args.iter().any(|word| is(word, ["a", "d"]));
-    let mut control = Control::default();
+    let mut control = Control { five, ..Control::default() };
     let mut words = Words { rest: args.iter(), notes: Vec::new() };
     let known: &[&str] =
         &["x", "singleip", "run", "terminate", "update", "clients", "t", "f", "s", "c", "v", "d", "a"];
