@@ -15,6 +15,7 @@ pub mod compare;
 pub mod content;
 pub mod counters;
 mod dice;
+pub mod null_server;
 pub mod pacer;
 pub mod plan;
 pub mod report;

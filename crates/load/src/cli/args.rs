@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::compare::CompareArgs;
+use super::null_server::NullServerArgs;
 use super::run_args::RunArgs;
 use crate::content::Set;
 
@@ -38,6 +39,8 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs
     Content(ContentArgs),
+    #[command(hide = true)]
+    NullServer(NullServerArgs),
 }
 
 #[derive(Debug, Args)]

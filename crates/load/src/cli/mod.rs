@@ -10,6 +10,7 @@ mod args;
 mod check;
 mod compare;
 mod content;
+mod null_server;
 mod report;
 mod run;
 mod run_args;
@@ -45,6 +46,9 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::check(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
+        Command::NullServer(args) => {
+            run::watch_ctrl_c().and_then(|stop| null_server::serve(args, &stop)).map(|()| ExitCode::SUCCESS)
+        }
     };
     outcome.unwrap_or_else(|message| {
         // Nobody to tell if stderr is gone.

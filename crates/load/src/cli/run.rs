@@ -202,7 +202,7 @@ fn tolerate(result: std::io::Result<()>) -> Result<(), String> {
 }
 
 /// The first Ctrl-C sets the flag, the second ends the process; SIGTERM counts as one.
-fn watch_ctrl_c() -> Result<Arc<AtomicBool>, String> {
+pub(super) fn watch_ctrl_c() -> Result<Arc<AtomicBool>, String> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
