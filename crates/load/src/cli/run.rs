@@ -36,10 +36,12 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
         servers: args.look.server_pid.clone(),
         until: args.load.until.clone(),
         progress: !told.quiet && stderr().is_terminal(),
+        calibrated_per_s: None,
     };
     if wanted.progress {
         let _ = writeln!(stderr(), "  {}", announce(&plan, &wish));
     }
+    let wanted = Wanted { calibrated_per_s: calibrated(args, &plan, &stop), ..wanted };
     let report = run::run(&plan, &wanted, stop).map_err(|trouble| match trouble {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
     })?;
@@ -56,6 +58,12 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
         _ if failed => ExitCode::from(EXIT_FAILED),
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// The ceiling of the generator, for a run that is worth it.
+pub(super) fn calibrated(args: &RunArgs, plan: &Plan, stop: &Arc<AtomicBool>) -> Option<f64> {
+    let wanted = !args.load.no_calibrate && run::worth_calibrating(&plan.load);
+    wanted.then(|| run::calibrate(&plan.load, Arc::clone(stop))).flatten()
 }
 
 /// Says which rules of `--fail-if` hold; whether any does.

@@ -108,6 +108,10 @@ pub(super) struct LoadArgs {
     /// What chance depends on: the same seed asks the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+
+    /// Do not find out first, in a third of a second, how fast the generator is; runs of 5 seconds or more do
+    #[arg(long)]
+    pub no_calibrate: bool,
 }
 
 /// What is asked.
