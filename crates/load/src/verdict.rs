@@ -179,7 +179,7 @@ pub fn judge(facts: &Facts) -> Verdict {
     answers(facts, &mut add);
     clock(facts, &mut add);
     let at_least = generator(facts, &mut add);
-    instrument::judge(facts, &mut add);
+    instrument::judge(facts, at_least, &mut add);
     notes(facts, &mut add);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.grade));
     let grade = findings.iter().map(|finding| finding.grade).max().unwrap_or_default().max(Grade::Valid);

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use super::compare::CompareArgs;
 use super::null_server::NullServerArgs;
 use super::run_args::RunArgs;
+use super::selftest::SelftestArgs;
 use crate::content::Set;
 
 /// The load tester beside Samovar.
@@ -39,6 +40,8 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs
     Content(ContentArgs),
+    /// Hold this instrument against a server of known behaviour, on this machine, now
+    Selftest(SelftestArgs),
     #[command(hide = true)]
     NullServer(NullServerArgs),
 }

@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 the run is VALID or SUSPECT, or the report was drawn; 1 wrong usage, a file that cannot be read or
 //! written, or no connection at all; 3 the run was made but is INVALID; 4 a rule of `--fail-if` holds. Ctrl-C once ends the run with its report,
-//! twice ends at once with 130.
+//! twice ends at once with 130; 5 the selftest failed.
 //!
 //! Not here: anything that measures.
 
@@ -14,6 +14,7 @@ mod null_server;
 mod report;
 mod run;
 mod run_args;
+mod selftest;
 mod shape;
 
 use std::io::{Write, stderr};
@@ -27,6 +28,8 @@ use args::{Cli, Command};
 const EXIT_INVALID: u8 = 3;
 /// A rule of `--fail-if` holds.
 const EXIT_FAILED: u8 = 4;
+/// The selftest says that the instrument is not to be believed.
+const EXIT_UNFIT: u8 = 5;
 /// The second Ctrl-C.
 const EXIT_INTERRUPTED: i32 = 130;
 
@@ -46,6 +49,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::check(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
+        Command::Selftest(args) => run::watch_ctrl_c().and_then(|stop| selftest::selftest(args, &stop)),
         Command::NullServer(args) => {
             run::watch_ctrl_c().and_then(|stop| null_server::serve(args, &stop)).map(|()| ExitCode::SUCCESS)
         }

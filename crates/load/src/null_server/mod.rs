@@ -66,6 +66,8 @@ impl NullServer {
     pub fn listen(address: SocketAddr, manner: Manner) -> io::Result<NullServer> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
+        // The library's backlog is 128; a burst of more connects would wait a second for their next try.
+        rustix::net::listen(&listener, 4096)?;
         let address = listener.local_addr()?;
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let mut worker = serve::Worker::new(listener, Arc::clone(&stop), &manner)?;

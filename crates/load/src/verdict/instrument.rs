@@ -62,9 +62,10 @@ const AGAIN: f64 = 0.01;
 /// … and not because two connections were unlucky.
 const AGAIN_LEAST: u64 = 50;
 
-pub(super) fn judge(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
+/// `full`: a thread without a pause has been found already.
+pub(super) fn judge(facts: &Facts, full: bool, add: &mut impl FnMut(Grade, Code, String)) {
     let it = &facts.instrument;
-    ceiling(facts, add);
+    ceiling(facts, full, add);
     let gap_us = gap_in_p99_us(it, facts.requests);
     if it.longest_turn_us > GAP_FREE_US && gap_us > it.p99_us * GAP_OF_P99 {
         let text = format!(
@@ -88,7 +89,7 @@ pub(super) fn judge(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
     network(it, add);
 }
 
-fn ceiling(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
+fn ceiling(facts: &Facts, full: bool, add: &mut impl FnMut(Grade, Code, String)) {
     let it = &facts.instrument;
     let Some(most) = it.calibrated_per_s.filter(|most| *most > 0.0) else { return };
     let awake = facts.threads.iter().map(|thread| thread.busy + thread.starved).fold(0.0, f64::max);
@@ -97,11 +98,13 @@ fn ceiling(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
     }
     let (what, rate) = match it.asked_per_s {
         Some(asked) if asked >= it.reached_per_s => ("asked for", asked),
+        // Who was full has reached all it could, whatever that was a moment before.
+        _ if full => return,
         _ => ("reached", it.reached_per_s),
     };
     if rate > most * NEAR_CEILING {
         let text = format!(
-            "{} requests/s were {what}, {:.0} % of the {} that these threads manage on this machine against a server that does nothing and shares its cores: the times hold our own queue",
+            "{} requests/s were {what}, {:.0} % of the {} that these threads manage against a server that does nothing, beside them on this machine: the times hold our own queue",
             units::rate(rate),
             rate / most * 100.0,
             units::rate(most)
@@ -201,6 +204,14 @@ mod tests {
                 },
                 Some(Code::GeneratorCeiling),
             ),
+            (
+                "too near, as it was full",
+                |f| {
+                    f.instrument.calibrated_per_s = Some(10_000.0);
+                    f.threads[0].busy = 0.91
+                },
+                Some(Code::GeneratorFull),
+            ),
             ("a calibration of nothing", |f| f.instrument.calibrated_per_s = Some(0.0), None),
             ("a long gap, ten of many in flight", |f| f.instrument.longest_turn_us = 500_000.0, None),
             (
@@ -268,7 +279,11 @@ mod tests {
             let verdict = judge(&facts);
             assert_eq!(verdict.findings.first().map(|f| f.code.as_str()), code.map(Code::code), "{name}");
             let grade = if code.is_some() { Grade::Suspect } else { Grade::Valid };
-            assert_eq!((verdict.grade, verdict.at_least), (grade, false), "{name}");
+            assert_eq!(
+                (verdict.grade, verdict.findings.len()),
+                (grade, usize::from(code.is_some())),
+                "{name}"
+            );
             assert!(verdict.findings.iter().all(|finding| !finding.mend.is_empty()), "{name}");
         }
     }
