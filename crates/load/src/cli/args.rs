@@ -34,8 +34,8 @@ pub(super) enum Command {
     Run(Box<RunArgs>),
     /// Draw stored runs side by side: one table, one plot
     Report(ReportArgs),
-    /// Compare two sets of stored runs: how they differ, how surely, and what could not have been seen
-    Compare(CompareArgs),
+    /// Compare two sets of runs, stored or made now: how they differ, how surely, and what could not have been seen
+    Compare(Box<CompareArgs>),
     /// Read scenario files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
     Check(CheckArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs

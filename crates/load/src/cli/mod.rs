@@ -10,6 +10,7 @@ mod args;
 mod check;
 mod compare;
 mod content;
+mod live;
 mod null_server;
 mod report;
 mod run;

@@ -77,7 +77,7 @@ fn rules(rules: &[Rule], report: &Run) -> bool {
     !broken.is_empty()
 }
 
-fn wish(args: &RunArgs) -> Result<Wish, String> {
+pub(super) fn wish(args: &RunArgs) -> Result<Wish, String> {
     let body = match args.request.body.as_deref().map(|body| body.strip_prefix('@').ok_or(body)) {
         None => None,
         Some(Err(text)) => Some(text.as_bytes().to_vec()),
@@ -107,7 +107,7 @@ fn wish(args: &RunArgs) -> Result<Wish, String> {
     })
 }
 
-fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
+pub(super) fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
     let load = shape::load(args)?;
     let (targets, weights) = targets(args)?;
     if args.request.pick == Pick::Weighted && args.urls_from.is_none() {
@@ -165,7 +165,7 @@ fn write(file: &mut File, path: Option<&Path>, text: &str) -> Result<(), String>
     file.write_all(text.as_bytes()).map_err(|error| format!("cannot write `{shown}`: {error}"))
 }
 
-fn to_json(report: &Run) -> Result<String, String> {
+pub(super) fn to_json(report: &Run) -> Result<String, String> {
     serde_json::to_string(report)
         .map(|text| text + "\n")
         .map_err(|error| format!("cannot write JSON: {error}"))

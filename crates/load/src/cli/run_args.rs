@@ -13,7 +13,7 @@ use crate::check::Expect;
 use crate::plan::levels::{self, Levels};
 use crate::plan::{Pick, Target, request, size};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct RunArgs {
     /// http://host:port/path, https://…, or unix:/path/to/socket:/path; several are asked in turn
@@ -37,7 +37,7 @@ pub(super) struct RunArgs {
 }
 
 /// How much, how long, by whom.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(super) struct LoadArgs {
     /// Connections over all threads; each sends its next request when its last answer is whole. With --rate: the most
@@ -115,7 +115,7 @@ pub(super) struct LoadArgs {
 }
 
 /// What is asked.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub(super) struct RequestArgs {
     /// A header field, 'Name: value'; replaces ours of the same name
@@ -144,7 +144,7 @@ pub(super) struct RequestArgs {
 }
 
 /// How clients behave.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Client")]
 pub(super) struct ClientArgs {
     /// A new connection for each request
@@ -181,7 +181,7 @@ pub(super) struct ClientArgs {
 }
 
 /// What answers are looked at for.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Checks")]
 pub(super) struct LookArgs {
     /// What every answer has to be: status=200, size>=1000, body~text, body!~error, body=first, header:x-cache~HIT
@@ -198,7 +198,7 @@ pub(super) struct LookArgs {
 }
 
 /// What is told.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Report")]
 pub(super) struct RunReportArgs {
     /// Write the report as JSON, `-` for stdout
