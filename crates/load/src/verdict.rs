@@ -5,9 +5,12 @@
 //!
 //! Pure: facts in, verdict out. The codes are a closed list of our own (the server's reasons are about caching).
 
+mod instrument;
+
 use serde::{Deserialize, Serialize};
 
 use crate::stats::little::Waiting;
+pub use instrument::{Instrument, Link};
 
 /// How far the numbers can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,6 +88,12 @@ codes! {
     GeneratorFull = "generator-full", "Give more threads with -t, or more cores, or a second machine";
     GeneratorStarved = "generator-starved", "Let nothing else run on these cores, or use another machine";
     Unsent = "unsent", "Allow more in flight with -c, or ask for less: the server does not keep up";
+    GeneratorCeiling = "generator-ceiling", "Ask for less, or give more threads with -t, more cores, or a second machine";
+    LoopGap = "loop-gap", "Let nothing else run on these cores; measure longer, with fewer connections per thread";
+    NoPorts = "no-ports", "Give more addresses to connect from with --source-ip, or keep connections alive";
+    NoFiles = "no-files", "Raise the limit of open files (ulimit -n), or ask for fewer with -c";
+    NetworkFull = "network-full", "Use a faster link or smaller answers, or read this as the limit of the network";
+    Retransmits = "retransmits", "Look at the cable, the switch and the drops of the interface: ip -s link";
     SendLag = "send-lag", "Give the generator a core of its own, or ask for less per thread";
     Changed = "bodies-changed", "";
     HiddenTime = "hidden-time", "";
@@ -141,6 +150,8 @@ pub struct Facts {
     pub ended_early: bool,
     /// Clients that always wait for an answer, and how many did on average; of several steps, where they differ most.
     pub waiting: Option<Waiting>,
+    /// What the machine and the way to the server were like.
+    pub instrument: Instrument,
 }
 
 /// One of our sending threads.
@@ -172,6 +183,7 @@ pub fn judge(facts: &Facts) -> Verdict {
     answers(facts, &mut add);
     clock(facts, &mut add);
     let at_least = generator(facts, &mut add);
+    instrument::judge(facts, at_least, &mut add);
     notes(facts, &mut add);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.grade));
     let grade = findings.iter().map(|finding| finding.grade).max().unwrap_or_default().max(Grade::Valid);
@@ -200,6 +212,8 @@ fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
     if missing > 0 && !facts.interrupted && !facts.ended_early {
         add(Grade::Invalid, Code::CountMissed, format!("{missing} requests could not be sent"));
     }
+    // What this machine had none left of says nothing of the server.
+    let own = facts.instrument.no_ports + facts.instrument.no_files;
     let open = share(facts.connections_peak, facts.connections_asked);
     if open < 1.0 && facts.connections_asked > 0 {
         let grade = if open < 0.5 { Grade::Invalid } else { Grade::Suspect };
@@ -208,12 +222,9 @@ fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
             facts.connections_peak, facts.connections_asked
         );
         add(grade, Code::FewConnections, text);
-    } else if facts.connect_failures > 0 {
-        add(
-            Grade::Suspect,
-            Code::ServerLost,
-            format!("{} connects failed in the run", facts.connect_failures),
-        );
+    } else if facts.connect_failures > own {
+        let text = format!("{} connects failed in the run", facts.connect_failures - own);
+        add(Grade::Suspect, Code::ServerLost, text);
     }
 }
 
@@ -366,6 +377,16 @@ mod tests {
             ("9 of 10 open", |f| f.connections_peak = 9, Grade::Suspect, Some(Code::FewConnections), false),
             ("4 of 10 open", |f| f.connections_peak = 4, Grade::Invalid, Some(Code::FewConnections), false),
             ("server went", |f| f.connect_failures = 3, Grade::Suspect, Some(Code::ServerLost), false),
+            (
+                "the server is not to blame",
+                |f| {
+                    f.connect_failures = 3;
+                    f.instrument.no_ports = 3
+                },
+                Grade::Suspect,
+                Some(Code::NoPorts),
+                false,
+            ),
             ("full", |f| f.threads[1].busy = 0.95, Grade::Suspect, Some(Code::GeneratorFull), true),
             (
                 "sleepless",

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use thirst::counters::{CounterSeries, Counters};
 use thirst::report::bundle::{Bundle, Host};
 use thirst::report::model::{
-    Asked, Bytes, Cache, Connections, Connects, Cpu, Errors, Latencies, Open, Point, Row, Run, SCHEMA,
-    Series, Server as Watched, Step, Thread,
+    Asked, Bytes, Cache, Connections, Connects, Cpu, Errors, Latencies, Open, Point, Probe, Row, Run, SCHEMA,
+    Search, Series, Server as Watched, Step, Thread,
 };
 use thirst::stats::Summary;
 use thirst::verdict::{Finding, Grade, Verdict};
@@ -243,6 +243,14 @@ fn full() -> Run {
         kept: 1,
         changed: 1,
         ended: Some("why".into()),
+        calibrated_per_s: Some(1.0),
+        search: Some(Search {
+            rules: vec!["p99<1s".into()],
+            probes: vec![Probe { rate: 1.0, outcome: "failed".into(), why: "why".into() }],
+            capacity_per_s: Some(1.0),
+            at_least: true,
+            result: "a".into(),
+        }),
         counters: Some(Counters {
             interval_s: 1,
             series: vec![CounterSeries {

@@ -11,7 +11,9 @@ use super::export::ExportArgs;
 use super::files::Files;
 use super::import::ImportArgs;
 use super::keep::RerunArgs;
+use super::null_server::NullServerArgs;
 use super::run_args::RunArgs;
+use super::selftest::SelftestArgs;
 use crate::content::Set;
 
 /// The load tester beside Samovar.
@@ -42,8 +44,8 @@ pub(super) enum Command {
     Import(ImportArgs),
     /// Make files of WCAT, or a list of URLs, of a plan
     Export(ExportArgs),
-    /// Compare two sets of stored runs: how they differ, how surely, and what could not have been seen
-    Compare(CompareArgs),
+    /// Compare two sets of runs, stored or made now: how they differ, how surely, and what could not have been seen
+    Compare(Box<CompareArgs>),
     /// Make a stored run again, as it was made
     Rerun(RerunArgs),
     /// WCAT's controller: runs scenario files with the clients that call it
@@ -57,6 +59,10 @@ pub(super) enum Command {
     Link(LinkArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs
     Content(ContentArgs),
+    /// Hold this instrument against a server of known behaviour, on this machine, now
+    Selftest(SelftestArgs),
+    #[command(hide = true)]
+    NullServer(NullServerArgs),
 }
 
 /// Words that are read by another grammar.

@@ -1,6 +1,6 @@
-//! `thirst compare`: the reports of two sets of runs to one comparison.
+//! `thirst compare`: two sets of runs to one comparison; they are stored, or made now ([`super::live`]).
 //!
-//! Not here: what is compared and how ([`crate::compare`]), making runs.
+//! Not here: what is compared and how ([`crate::compare`]).
 
 use std::fs;
 use std::io::{ErrorKind, Write, stderr, stdout};
@@ -8,14 +8,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::live;
+use super::run_args::{ClientArgs, LoadArgs, RequestArgs};
 use crate::compare::{self, Comparison, Given, Wish};
+use crate::plan::Target;
 use crate::report::model;
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
+// What a run is like has no effect on runs that are stored.
+#[command(mut_group("LoadArgs", |group| group.conflicts_with("runs")))]
+#[command(mut_group("RequestArgs", |group| group.conflicts_with("runs")))]
+#[command(mut_group("ClientArgs", |group| group.conflicts_with("runs")))]
 pub(super) struct CompareArgs {
     /// Reports written by `thirst run --json`: one of A and one of B, or all of A when those of B stand after --with
-    #[arg(value_name = "RUN.json", required = true)]
+    #[arg(value_name = "RUN.json", required_unless_present = "live")]
     pub runs: Vec<PathBuf>,
 
     /// The reports of B
@@ -33,35 +40,52 @@ pub(super) struct CompareArgs {
     /// No table on the terminal; errors still
     #[arg(short = 'q', long)]
     pub quiet: bool,
+
+    /// Make the runs now, one of each in turn and in an order left to chance, and compare them
+    #[arg(long, value_names = ["URL_A", "URL_B"], num_args = 2, conflicts_with_all = ["runs", "with"])]
+    pub live: Vec<Target>,
+
+    /// With --live: so many runs of each; 8 are the least for a verdict
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "runs", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub pairs: u32,
+
+    /// With --live: keep the reports of all runs in a new or empty directory
+    #[arg(long, value_name = "DIR", conflicts_with = "runs")]
+    pub save: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub request: RequestArgs,
+    #[command(flatten)]
+    pub client: ClientArgs,
 }
 
 const HELP: &str = "\
 The run is the sample. Two single runs are described and not judged; a verdict needs several of each, made in turn:
 
-  for i in 1 2 3 4 5 6 7 8 9 10; do
-    if [ $((i % 2)) = 1 ]; then order='a b'; else order='b a'; fi
-    for s in $order; do thirst run http://$s:8080/ --warmup 2s --json $s$i.json -q; done
-  done
-  thirst compare a?.json a10.json --with b?.json b10.json
+  thirst compare --live http://a:8080/ http://b:8080/ --pairs 10 -d 3s --warmup 1s --save runs
+  thirst compare runs/a*.json --with runs/b*.json
+
+With --live, Ctrl-C once ends with the present run and compares what there is, twice ends
+at once. A pair of which a run is INVALID is left out.
 
 Exit codes:
   0    the comparison was drawn, whatever it says
-  1    wrong usage, a file that cannot be read or written, or a run that is INVALID";
+  1    wrong usage, a file that cannot be read or written, a stored run that is INVALID, no pair
+  130  Ctrl-C twice";
 
 pub(super) fn compare(args: &CompareArgs) -> Result<(), String> {
-    let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
-        (all, with) if !with.is_empty() => (all, with),
-        ([a, b], _) => (std::slice::from_ref(a), std::slice::from_ref(b)),
-        (all, _) => {
-            let given = all.len();
-            return Err(format!(
-                "{given} report{} and no --with: give one of A and one of B, or those of A, --with, and those of B",
-                if given == 1 { "" } else { "s" }
-            ));
-        }
-    };
     let wish = Wish { threshold: args.threshold, ..Wish::default() };
-    let comparison = compare::compare(&read(a)?, &read(b)?, &wish)?;
+    let comparison = match args.live.as_slice() {
+        [a, b] => {
+            let made = live::make(args, a, b)?;
+            let mut comparison = compare::compare(&made.a, &made.b, &wish)?;
+            comparison.caveats.extend(made.caveats);
+            comparison
+        }
+        _ => stored(args, &wish)?,
+    };
     let to_stdout = args.json.as_deref() == Some(Path::new("-"));
     if let Some(path) = &args.json {
         let json =
@@ -73,6 +97,21 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), String> {
         }
     }
     if args.quiet { Ok(()) } else { say(&comparison, to_stdout) }
+}
+
+fn stored(args: &CompareArgs, wish: &Wish) -> Result<Comparison, String> {
+    let (a, b) = match (args.runs.as_slice(), args.with.as_slice()) {
+        (all, with) if !with.is_empty() => (all, with),
+        ([a, b], _) => (std::slice::from_ref(a), std::slice::from_ref(b)),
+        (all, _) => {
+            let given = all.len();
+            return Err(format!(
+                "{given} report{} and no --with: give one of A and one of B, or those of A, --with, and those of B",
+                if given == 1 { "" } else { "s" }
+            ));
+        }
+    };
+    compare::compare(&read(a)?, &read(b)?, wish)
 }
 
 fn read(paths: &[PathBuf]) -> Result<Vec<Given>, String> {

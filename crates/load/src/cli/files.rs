@@ -13,7 +13,7 @@ use crate::report::model::Run;
 use crate::report::{csv, html, junit, xml};
 
 /// What a report can be written as, of one run or of several.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Report")]
 pub(super) struct Files {
     /// Write an HTML page with plots; several runs on the same plots

@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 the run is VALID or SUSPECT, or the report was drawn; 1 wrong usage, a file that cannot be read or
 //! written, or no connection at all; 3 the run was made but is INVALID; 4 a rule of `--fail-if` holds. Ctrl-C once ends the run with its report,
-//! twice ends at once with 130.
+//! twice ends at once with 130; 5 the selftest failed.
 //!
 //! Not here: anything that measures.
 
@@ -15,11 +15,14 @@ mod files;
 mod import;
 mod keep;
 mod link;
+mod live;
+mod null_server;
 mod report;
 mod run;
 mod run_args;
 mod scenario;
 mod scenario_files;
+mod selftest;
 mod shape;
 mod wcat;
 
@@ -34,6 +37,8 @@ use args::{Cli, Command};
 const EXIT_INVALID: u8 = 3;
 /// A rule of `--fail-if` holds.
 const EXIT_FAILED: u8 = 4;
+/// The selftest says that the instrument is not to be believed.
+const EXIT_UNFIT: u8 = 5;
 /// The second Ctrl-C.
 const EXIT_INTERRUPTED: i32 = 130;
 
@@ -74,6 +79,10 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::import(args).map(|()| ExitCode::SUCCESS),
         Command::Export(args) => export::export(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
+        Command::Selftest(args) => run::watch_ctrl_c().and_then(|stop| selftest::selftest(args, &stop)),
+        Command::NullServer(args) => {
+            run::watch_ctrl_c().and_then(|stop| null_server::serve(args, &stop)).map(|()| ExitCode::SUCCESS)
+        }
     };
     end(outcome)
 }

@@ -55,11 +55,13 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
             windows,
         },
         progress: !told.quiet,
+        calibrated_per_s: None,
     };
     if wanted.progress && stderr().is_terminal() {
         let _ = writeln!(stderr(), "  {}", announce(&plan, &wanted.method));
     }
     let bundle = super::keep::bundle(&inputs(args));
+    let wanted = Wanted { calibrated_per_s: calibrated(args, &plan, &stop), ..wanted };
     let gathered = run::gather(&plan, &wanted, stop, &mut |_| {}).map_err(|trouble| match trouble {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
     })?;
@@ -98,6 +100,12 @@ pub(super) fn outcome(report: &Run, fail_if: &[Rule]) -> ExitCode {
     }
 }
 
+/// The ceiling of the generator, for a run that is worth it.
+pub(super) fn calibrated(args: &RunArgs, plan: &Plan, stop: &Arc<AtomicBool>) -> Option<f64> {
+    let wanted = !args.load.no_calibrate && run::worth_calibrating(&plan.load);
+    wanted.then(|| run::calibrate(&plan.load, Arc::clone(stop))).flatten()
+}
+
 /// Says which rules of `--fail-if` hold; whether any does.
 fn rules(rules: &[Rule], report: &Run) -> bool {
     let broken: Vec<&Rule> = rules.iter().filter(|rule| rule.holds(report)).collect();
@@ -109,7 +117,7 @@ fn rules(rules: &[Rule], report: &Run) -> bool {
     !broken.is_empty()
 }
 
-fn wish(args: &RunArgs) -> Result<Wish, String> {
+pub(super) fn wish(args: &RunArgs) -> Result<Wish, String> {
     let body = match args.request.body.as_deref().map(|body| body.strip_prefix('@').ok_or(body)) {
         None => None,
         Some(Err(text)) => Some(text.as_bytes().to_vec()),
@@ -140,13 +148,13 @@ fn wish(args: &RunArgs) -> Result<Wish, String> {
 }
 
 /// What the command line names.
-enum What {
+pub(super) enum What {
     Urls(Vec<target::Target>),
     Files(Vec<PathBuf>),
 }
 
 /// URLs are known by their form; what has none and is there as a file is a scenario.
-fn what(args: &RunArgs) -> Result<What, String> {
+pub(super) fn what(args: &RunArgs) -> Result<What, String> {
     let is_file =
         |word: &String| !word.contains("://") && !word.starts_with("unix:") && Path::new(word).exists();
     let files = args.what.iter().filter(|word| is_file(word)).count();
@@ -165,7 +173,7 @@ fn what(args: &RunArgs) -> Result<What, String> {
     Ok(What::Urls(args.what.iter().map(|word| word.parse()).collect::<Result<_, String>>()?))
 }
 
-fn plan(args: &RunArgs, urls: &[target::Target], wish: &Wish) -> Result<Plan, String> {
+pub(super) fn plan(args: &RunArgs, urls: &[target::Target], wish: &Wish) -> Result<Plan, String> {
     let load = shape::load(args)?;
     let (targets, weights) = targets(args, urls)?;
     if args.request.pick == Pick::Weighted && args.urls_from.is_none() {
@@ -220,7 +228,7 @@ fn targets(args: &RunArgs, urls: &[target::Target]) -> Result<(Vec<target::Targe
     Ok((targets, weights))
 }
 
-fn to_json(report: &Run) -> Result<String, String> {
+pub(super) fn to_json(report: &Run) -> Result<String, String> {
     serde_json::to_string(report)
         .map(|text| text + "\n")
         .map_err(|error| format!("cannot write JSON: {error}"))

@@ -15,7 +15,7 @@ use crate::counters::select::Pick as Series;
 use crate::plan::levels::{self, Levels};
 use crate::plan::{Pick, request, size};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct RunArgs {
     /// http://host:port/path, https://…, or unix:/path/to/socket:/path; several are asked in turn. Or scenario files: .ubr of
@@ -44,7 +44,7 @@ pub(super) struct RunArgs {
 }
 
 /// How much, how long, by whom.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(super) struct LoadArgs {
     /// Connections over all threads; each sends its next request when its last answer is whole. With --rate: the most
@@ -115,10 +115,14 @@ pub(super) struct LoadArgs {
     /// What chance depends on: the same seed asks the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+
+    /// Do not find out first, in a third of a second, how fast the generator is; runs of 5 seconds or more do
+    #[arg(long)]
+    pub no_calibrate: bool,
 }
 
 /// What is asked.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub(super) struct RequestArgs {
     /// A header field, 'Name: value'; replaces ours of the same name
@@ -147,7 +151,7 @@ pub(super) struct RequestArgs {
 }
 
 /// How clients behave.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Client")]
 pub(super) struct ClientArgs {
     /// A new connection for each request
@@ -188,7 +192,7 @@ pub(super) struct ClientArgs {
 }
 
 /// What answers are looked at for.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Checks")]
 pub(super) struct LookArgs {
     /// What every answer has to be: status=200, size>=1000, body~text, body!~error, body=first, header:x-cache~HIT
@@ -217,7 +221,7 @@ pub(super) struct LookArgs {
 }
 
 /// What is told.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Report")]
 pub(super) struct RunReportArgs {
     /// Write the report as JSON, `-` for stdout

@@ -140,14 +140,14 @@ pub enum Overall {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caveat {
     /// A stable code: `not-interleaved`, `one-order`, `left-out`, `at-least`, `suspect`, `overlap`, `asked-apart`,
-    /// `asked-within`, `paced`, `thin-tail`, `versions`.
+    /// `asked-within`, `paced`, `thin-tail`, `versions`, `pairs-left-out`, `ended-early`.
     pub code: String,
     /// What was seen, and what it may do.
     pub text: String,
 }
 
 impl Caveat {
-    pub(super) fn new(code: &str, text: String) -> Caveat {
+    pub(crate) fn new(code: &str, text: String) -> Caveat {
         Caveat { code: code.to_owned(), text }
     }
 }

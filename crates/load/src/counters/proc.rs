@@ -126,34 +126,46 @@ struct Traffic {
     others: Flow,
 }
 
-/// Two lines of titles, then `name: bytes packets errs drop fifo frame compressed multicast bytes packets …`.
 fn traffic(dev: &str) -> Option<Traffic> {
     let mut traffic = Traffic::default();
     let mut any = false;
-    for line in dev.lines() {
-        let Some((name, rest)) = line.split_once(':') else { continue };
-        let numbers: Vec<u64> = rest.split_ascii_whitespace().map_while(|n| n.parse().ok()).collect();
-        let [received_bytes, received_packets, _, _, _, _, _, _, sent_bytes, sent_packets, ..] =
-            numbers.as_slice()
-        else {
-            continue;
-        };
+    for (name, more) in flows(dev) {
         any = true;
-        let flow = if name.trim() == "lo" { &mut traffic.lo } else { &mut traffic.others };
+        let flow = if name == "lo" { &mut traffic.lo } else { &mut traffic.others };
         for (sum, more) in [
-            (&mut flow.received_bytes, received_bytes),
-            (&mut flow.received_packets, received_packets),
-            (&mut flow.sent_bytes, sent_bytes),
-            (&mut flow.sent_packets, sent_packets),
+            (&mut flow.received_bytes, more.received_bytes),
+            (&mut flow.received_packets, more.received_packets),
+            (&mut flow.sent_bytes, more.sent_bytes),
+            (&mut flow.sent_packets, more.sent_packets),
         ] {
-            *sum = sum.saturating_add(*more);
+            *sum = sum.saturating_add(more);
         }
     }
     any.then_some(traffic)
 }
 
+/// Two lines of titles, then `name: bytes packets errs drop fifo frame compressed multicast bytes packets …`.
+fn flows(dev: &str) -> impl Iterator<Item = (&str, Flow)> {
+    dev.lines().filter_map(|line| {
+        let (name, rest) = line.split_once(':')?;
+        let numbers: Vec<u64> = rest.split_ascii_whitespace().map_while(|n| n.parse().ok()).collect();
+        let &[received_bytes, received_packets, _, _, _, _, _, _, sent_bytes, sent_packets, ..] =
+            numbers.as_slice()
+        else {
+            return None;
+        };
+        Some((name.trim(), Flow { received_bytes, received_packets, sent_bytes, sent_packets }))
+    })
+}
+
+/// What one interface has received and sent, in bytes; nothing if it is not there.
+pub(crate) fn bytes_of(dev: &str, interface: &str) -> (u64, u64) {
+    let flow = flows(dev).find(|(name, _)| *name == interface);
+    flow.map_or((0, 0), |(_, flow)| (flow.received_bytes, flow.sent_bytes))
+}
+
 /// Two lines for each protocol: `Tcp: RtoAlgorithm RtoMin …` and `Tcp: 1 200 …`.
-fn snmp(text: &str, protocol: &str, field: &str) -> Option<u64> {
+pub(crate) fn snmp(text: &str, protocol: &str, field: &str) -> Option<u64> {
     let mut lines =
         text.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| *name == protocol);
     let (titles, numbers) = (lines.next()?.1, lines.next()?.1);
@@ -335,6 +347,10 @@ Tcp: 1 200 120000 -1 40 39 55
             assert_eq!(of(&values, name), Some(wanted), "{name}");
         }
         assert_eq!(values.len(), 16);
+        assert_eq!(
+            ["eth0", "lo", "short", "eth"].map(|name| bytes_of(DEV, name)),
+            [(77, 23), (1000, 1000), (0, 0), (0, 0)]
+        );
         assert_eq!(host(HostTexts::default()), []);
         let old = host(HostTexts { stat: "cpu 1 2 3 4", ..HostTexts::default() });
         assert_eq!(of(&old, "host cpu"), Some(Measure::Share { part: 6.0, whole: 10.0 }));

@@ -96,6 +96,12 @@ pub struct Run {
     /// The rule that ended the run before its time, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// Requests per second that the same threads managed against a server that does nothing, just before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibrated_per_s: Option<f64>,
+    /// The search for a capacity that this run confirms; its probes are [`Run::steps`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
 }
 
 impl Numbers for Run {
@@ -220,6 +226,33 @@ impl Step {
         let p99_us = self.times().map_or(0.0, |times| times.p99);
         Level { load: self.level, per_s: self.requests_per_s, answers: self.responses, p99_us }
     }
+}
+
+/// A search for the highest rate at which rules hold.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Search {
+    /// The rules, as they were given.
+    pub rules: Vec<String>,
+    /// The rates that were tried, in the order they were.
+    pub probes: Vec<Probe>,
+    /// The highest rate at which all rules held, if one was found.
+    pub capacity_per_s: Option<f64>,
+    /// The server may do more: the generator, or the person, ended the search.
+    pub at_least: bool,
+    /// The result in a sentence.
+    pub result: String,
+}
+
+/// One rate that was tried.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Probe {
+    /// Requests per second asked for.
+    pub rate: f64,
+    /// `held`, `failed`, or `limited`: the generator could not tell.
+    pub outcome: String,
+    /// Why it is not `held`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 /// What came of one URL, one request or one round.

@@ -14,7 +14,7 @@ use crate::report::model::{
 use crate::sender::meter::Usage;
 use crate::stats::Summary;
 use crate::tally::{Failure, Rows, Span, Tally};
-use crate::verdict::{self, Facts, Generator};
+use crate::verdict::{self, Facts, Generator, Instrument};
 
 pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
     let mut tally = Tally::default();
@@ -25,7 +25,8 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
     let cpu = cpu(&gathered, &tally, window_s);
     let asked = asked(plan, wanted, &gathered);
     let bytes = bytes(&tally, &gathered);
-    let verdict = verdict::judge(&facts(plan, &tally, &gathered, &cpu));
+    let instrument = instrument(plan, wanted, &tally, &gathered, &cpu, window_s);
+    let verdict = verdict::judge(&facts(plan, &tally, &gathered, &cpu, instrument));
     let statuses: BTreeMap<u16, u64> = tally.statuses().collect();
     let mut status_classes = BTreeMap::new();
     for (status, count) in &statuses {
@@ -80,6 +81,8 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
         bundle: None,
         counters: gathered.counters,
         ended: gathered.ended,
+        calibrated_per_s: wanted.calibrated_per_s,
+        search: None,
     }
 }
 
@@ -143,7 +146,7 @@ fn asked(plan: &Plan, wanted: &Wanted, gathered: &Gathered) -> Asked {
     }
 }
 
-fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu) -> Facts {
+fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu, instrument: Instrument) -> Facts {
     let wrong_statuses = tally.failures(Failure::Status);
     let bad = tally.statuses().filter(|(status, _)| *status >= 400).map(|(_, count)| count).sum::<u64>();
     Facts {
@@ -168,6 +171,35 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu) -> Facts {
         lost: gathered.lost.clone(),
         ended_early: gathered.ended.is_some(),
         waiting: steps::worst_waiting(plan, gathered),
+        instrument,
+    }
+}
+
+fn instrument(
+    plan: &Plan,
+    wanted: &Wanted,
+    tally: &Tally,
+    gathered: &Gathered,
+    cpu: &Cpu,
+    window_s: f64,
+) -> Instrument {
+    let load = &plan.load;
+    let times = if load.is_open() { Span::Response } else { Span::LastByte };
+    let carried = &gathered.carried;
+    Instrument {
+        calibrated_per_s: wanted.calibrated_per_s,
+        asked_per_s: load.is_open().then(|| load.schedule.highest()),
+        reached_per_s: tally.counts.window_answers as f64 / window_s.max(f64::MIN_POSITIVE),
+        window_s,
+        clients: load.clients,
+        threads: load.threads,
+        longest_turn_us: cpu.generator.iter().map(|thread| thread.longest_turn_us).fold(0.0, f64::max),
+        p99_us: tally.of(times).quantile_us(0.99),
+        no_ports: tally.failures(Failure::NoPorts),
+        no_files: tally.failures(Failure::NoFiles),
+        links: carried.links(),
+        segments: carried.segments,
+        segments_again: carried.segments_again,
     }
 }
 

@@ -10,7 +10,7 @@ use super::{StepSeen, Wanted, decode, progress, watch};
 use crate::plan::Plan;
 use crate::sender::{Clock, Message, Shared};
 use crate::tally::series::{Series, Slice};
-use crate::usage::{self, Root};
+use crate::usage::{self, Root, link};
 
 /// What was heard and seen.
 pub(super) struct Watched {
@@ -21,7 +21,8 @@ pub(super) struct Watched {
     pub ended: Option<String>,
 }
 
-/// Listens to the threads until the last is done; reads the servers at both ends of each window.
+/// Listens to the threads until the last is done; reads the servers and the interfaces at both ends of each window.
+#[allow(clippy::too_many_arguments, reason = "each is another part of the run, and there is one caller")]
 pub(super) fn collect(
     plan: &Plan,
     wanted: &Wanted,
@@ -29,6 +30,7 @@ pub(super) fn collect(
     clock: Clock,
     inbox: &Receiver<Message>,
     shared: &Shared,
+    carried: &mut link::Watch,
     tell: &mut dyn FnMut(&Slice),
 ) -> Watched {
     let schedule = &plan.load.schedule;
@@ -50,6 +52,7 @@ pub(super) fn collect(
             if let Some(step) = phase.and_then(|step| steps.get_mut(step)) {
                 step.before = Some(reading);
             }
+            carried.pass(now_ns, phase.is_some());
             present = phase;
         }
         let wait =
@@ -81,6 +84,7 @@ pub(super) fn collect(
         progress.show(clock.now_ns());
     }
     progress.clear();
+    carried.pass(clock.now_ns(), false);
     if let Some(step) = present.and_then(|step| steps.get_mut(step)) {
         step.after = Some(usage::read(roots));
     }

@@ -6,6 +6,7 @@
 //! Not here: flags, files, colours.
 
 mod assemble;
+mod calibrate;
 mod collect;
 pub mod decode;
 mod histograms;
@@ -15,6 +16,9 @@ mod watch;
 
 pub use histograms::histogram_log;
 
+pub use calibrate::{calibrate, worth as worth_calibrating};
+
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -33,7 +37,7 @@ use crate::rule::Rule;
 use crate::sender::{self, Address, Clock, Outcome, Shared, Ways};
 use crate::tally::series::{Series, Slice};
 use crate::tally::{Failure, Tally};
-use crate::usage::{self, Reading, Root, listener};
+use crate::usage::{self, Reading, Root, link, listener};
 
 /// What the person wants besides the plan.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +54,8 @@ pub struct Wanted {
     pub counted: Counted,
     /// Whether to show progress on stderr: a line that moves on a terminal, lines every ten seconds elsewhere.
     pub progress: bool,
+    /// What [`calibrate`] found, if it was asked.
+    pub calibrated_per_s: Option<f64>,
 }
 
 /// What is counted at the server while it is under load, and beside it.
@@ -94,6 +100,9 @@ pub struct Gathered {
     /// Machines that were lost on the way, in words.
     #[serde(default)]
     lost: Vec<String>,
+    /// What the interfaces carried.
+    #[serde(default)]
+    carried: link::Carried,
 }
 
 impl Gathered {
@@ -125,6 +134,7 @@ impl Gathered {
         self.ended = self.ended.take().or(other.ended);
         self.counters = self.counters.take().or(other.counters);
         self.lost.extend(other.lost);
+        self.carried.merge(other.carried);
     }
 
     /// Whether nobody counted anything.
@@ -192,6 +202,7 @@ pub fn gather(
                 .into(),
         );
     }
+    let mut watch = link::Watch::new(&far(&ways, &meant));
     let shared = Shared { stop, ..Shared::default() };
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
@@ -220,7 +231,7 @@ pub fn gather(
             }
         }
         drop(out);
-        let watched = collect::collect(plan, wanted, &roots, clock, &inbox, &shared, tell);
+        let watched = collect::collect(plan, wanted, &roots, clock, &inbox, &shared, &mut watch, tell);
         let mut outcomes = Vec::with_capacity(threads.len());
         for thread in threads {
             match thread.join() {
@@ -248,8 +259,10 @@ pub fn gather(
             ended,
             counters: sampler.map(Sampler::finish),
             lost: Vec::new(),
+            carried: link::Carried::default(),
         })
     })?;
+    gathered.carried = watch.carried();
     gathered.notes.extend(gathered.ratio.note());
     let connected = shared.connected.load(Ordering::Relaxed);
     if !connected && !gathered.interrupted {
@@ -308,6 +321,17 @@ fn ways(plan: &Plan) -> Result<Ways, Trouble> {
     Ok(ways)
 }
 
+/// The hosts of servers that are not on this one.
+fn far(ways: &Ways, meant: &[usize]) -> Vec<IpAddr> {
+    let all = meant.iter().filter_map(|origin| ways.addresses.get(*origin)).flatten();
+    all.filter(|address| !listener::is_local(address))
+        .filter_map(|address| match address {
+            Address::Tcp(address) => Some(address.ip()),
+            Address::Unix(_) => None,
+        })
+        .collect()
+}
+
 fn dedup(mut pids: Vec<u32>) -> Vec<u32> {
     pids.sort_unstable();
     pids.dedup();
@@ -315,7 +339,7 @@ fn dedup(mut pids: Vec<u32>) -> Vec<u32> {
 }
 
 /// Each connection is a file; the soft limit is often 1024 where the hard one is far higher.
-fn raise_file_limit(wanted: u64) {
+pub(crate) fn raise_file_limit(wanted: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let enough = limit.current.is_none_or(|current| current >= wanted);

@@ -4,8 +4,10 @@
 //! count. Children that have ended count through their parent's `cutime`. Not here: the CPU of our own threads
 //! ([`crate::sender::meter`]).
 
+pub mod link;
 pub mod listener;
 pub mod process;
+mod route;
 
 use process::Process;
 use serde::{Deserialize, Serialize};
