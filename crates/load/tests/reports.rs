@@ -207,8 +207,8 @@ fn rules_and_checks_are_cases_for_build_servers() {
     assert_eq!(std::fs::read_to_string(&again).unwrap(), std::fs::read_to_string(&junit).unwrap());
 }
 
-/// A reader of HdrHistogram's log, version 2, from its description: base 64, zlib, then counts in ZigZag LEB128, negative ones
-/// being runs of zeros.
+/// A reader of HdrHistogram's log, version 2, from its description: base 64, zlib, then counts in ZigZag LEB128,
+/// negative ones being runs of zeros.
 const HLOG: &str = r##"
 import base64, json, struct, sys, zlib
 seen = []

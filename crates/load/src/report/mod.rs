@@ -11,6 +11,7 @@ pub mod model;
 mod plot;
 mod rows;
 mod steps;
+mod stored;
 mod style;
 pub mod table;
 pub mod text;
