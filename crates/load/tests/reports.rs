@@ -12,6 +12,7 @@
 mod common;
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -207,8 +208,8 @@ fn rules_and_checks_are_cases_for_build_servers() {
     assert_eq!(std::fs::read_to_string(&again).unwrap(), std::fs::read_to_string(&junit).unwrap());
 }
 
-/// A reader of HdrHistogram's log, version 2, from its description: base 64, zlib, then counts in ZigZag LEB128, negative ones
-/// being runs of zeros.
+/// A reader of HdrHistogram's log, version 2, from its description: base 64, zlib, then counts in ZigZag LEB128,
+/// negative ones being runs of zeros.
 const HLOG: &str = r##"
 import base64, json, struct, sys, zlib
 seen = []
@@ -336,6 +337,50 @@ fn connects_are_counted_as_they_come() {
     assert_eq!(of("asynchronous"), number(&json, "/connections/attempts"));
     assert_eq!((of("in_flight_at_end"), of("failed_in_a_row"), of("given_up")), (0.0, 0.0, 0.0), "{json}");
     assert!((1.0..=4.0).contains(&of("in_flight_peak")), "{json}");
+}
+
+#[test]
+fn a_server_that_goes_leaves_connects_that_fail_one_after_the_other() {
+    let server = server();
+    let url = server.url("/");
+    let run = thread::spawn(move || run(&[&url, "-d", "1500ms", "-c", "2", "--no-keepalive"]));
+    while server.seen() < 20 {
+        thread::yield_now();
+    }
+    drop(server);
+    let (json, _) = run.join().unwrap();
+    let failed = number(&json, "/errors/connects");
+    // The first failure of each of the two follows a connection; all others follow a failure.
+    assert!(failed > 4.0, "{json}");
+    assert_eq!(number(&json, "/connections/connects/failed_in_a_row"), failed - 2.0, "{json}");
+}
+
+#[test]
+fn connects_that_nobody_decides_are_given_up() {
+    use rustix::net::{AddressFamily, SocketType, accept, bind, getsockname, listen, recv, send, socket};
+    // Room for two that wait to be accepted, and one is: the rest knock in vain.
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    listen(&listener, 1).unwrap();
+    let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
+    let serving = thread::spawn(move || {
+        let one = accept(&listener).unwrap();
+        let mut buffer = [0_u8; 4096];
+        while matches!(recv(&one, &mut buffer[..], rustix::net::RecvFlags::empty()), Ok((n, _)) if n > 0) {
+            let _ = send(&one, ok("x", "").as_bytes(), rustix::net::SendFlags::NOSIGNAL);
+        }
+        listener
+    });
+    let (json, _) = run(&[&format!("http://{address}/"), "-d", "2s", "-c", "8", "--timeout", "400ms"]);
+    drop(serving.join().unwrap());
+    let given_up = number(&json, "/connections/connects/given_up");
+    assert!(given_up > 0.0, "{json}");
+    assert_eq!(given_up, number(&json, "/errors/kinds/connect-timeout"), "{json}");
+    let (begun, made) =
+        (number(&json, "/connections/connects/asynchronous"), number(&json, "/connections/made"));
+    let left = number(&json, "/connections/connects/in_flight_at_end");
+    assert_eq!(begun, made + given_up + left, "each is made, given up, or undecided to the end: {json}");
+    assert!((5.0..=8.0).contains(&number(&json, "/connections/connects/in_flight_peak")), "{json}");
 }
 
 #[test]

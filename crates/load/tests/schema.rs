@@ -1,7 +1,8 @@
 //! The published schema of the JSON report is that of the reports: a full sample and real runs are held against it.
 //!
-//! The checker knows the part of JSON Schema 2020-12 the schema uses, and stops at any word it does not know. It is stricter
-//! than the schema says: a field the schema does not name is an error here, so that none is added without being published.
+//! The checker knows the part of JSON Schema 2020-12 the schema uses, and stops at any word it does not know. It is
+//! stricter than the schema says: a field the schema does not name is an error here, so that none is added without
+//! being published.
 
 #![allow(
     clippy::unwrap_used,

@@ -100,8 +100,7 @@ pub(super) struct ReportArgs {
 }
 
 const REPORT_HELP: &str = "\
-Stored runs hold percentiles and no histograms: an HdrHistogram log is written only by the run itself, with
-`thirst run URL --hlog FILE`.
+Stored runs hold percentiles and no histograms: an HdrHistogram log is written by the run itself, with --hlog.
 
   thirst report first.json second.json --html both.html --csv both.csv
   thirst report run.json --xml log.xml";

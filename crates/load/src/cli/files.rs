@@ -1,7 +1,7 @@
 //! The files that reports are written to, of a run as of stored ones: flags, opening, writing.
 //!
-//! Files are opened before the run: a run of an hour must not end with a path that cannot be written. Not here: the JSON,
-//! which stored runs are, and the histograms, which they do not have.
+//! Files are opened before the run: a run of an hour must not end with a path that cannot be written. Not here: the
+//! JSON, which stored runs are, and the histograms, which they do not have.
 
 use std::fs::File;
 use std::io::Write;

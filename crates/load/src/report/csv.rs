@@ -1,8 +1,8 @@
 //! Runs as CSV: a row for each level of load, and a row for each second.
 //!
-//! RFC 4180 with a header, a point for decimals, and units in the names; of what was not measured the cell is empty. Columns
-//! may be added at the end, none is renamed. A run without levels has one row, as if it had one. Not here: the many rows of
-//! URLs, which the JSON has.
+//! RFC 4180 with a header, a point for decimals, and units in the names; of what was not measured the cell is empty.
+//! Columns may be added at the end, none is renamed. A run without levels has one row, as if it had one. Not here:
+//! the many rows of URLs, which the JSON has.
 
 use super::model::{Asked, Run, Step};
 use super::steps;

@@ -1,9 +1,10 @@
-//! Distributions as a log of HDR histograms, which the standard plotters read: one line for each distribution of each level.
+//! Distributions as a log of HDR histograms, which the standard plotters read: one line for each distribution of each
+//! level.
 //!
-//! Values are microseconds. What matters most has no tag (of an open loop the response time, else the time to the last
-//! byte), so that tools that know no tags find it; the others are tagged with their names. Only whole levels are kept as
-//! histograms, so a plain run has one line of each. Stored runs have percentiles and no histograms: such a log can be written
-//! only by the run itself. Not here: percentiles.
+//! Values are microseconds. What matters most has no tag (of an open loop the response time, else the time to the
+//! last byte), so that tools that know no tags find it; the others are tagged with their names. Only whole levels are
+//! kept as histograms, so a plain run has one line of each. Stored runs have percentiles and no histograms: such a
+//! log can be written only by the run itself. Not here: percentiles.
 
 use std::borrow::Cow;
 use std::time::Duration;

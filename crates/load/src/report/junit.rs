@@ -1,7 +1,9 @@
-//! Runs as JUnit's XML, for the pages of build servers: each rule, each kind of check, and the verdict is a test case.
+//! Runs as JUnit's XML, for the pages of build servers: each rule, each kind of check, and the verdict is a test
+//! case.
 //!
-//! In the narrowest of the shapes in use (no attributes on `testsuites`; `properties`, cases, `system-out`, `system-err` in
-//! this order), so that all readers take it. Not here: judging; a rule is held against the report as `--fail-if` holds it.
+//! In the narrowest of the shapes in use (no attributes on `testsuites`; `properties`, cases, `system-out`,
+//! `system-err` in this order), so that all readers take it. Not here: judging; a rule is held against the report as
+//! `--fail-if` holds it.
 
 use super::model::Run;
 use super::units;
@@ -135,7 +137,8 @@ fn said(run: &Run) -> String {
 /// `2026-11-21T22:58:00`, UTC and without saying so: the schema allows no zone.
 fn timestamp(unix_s: u64) -> String {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    // Days since 0000-03-01, in eras of 400 years: each begins in March, so that the leap day is the last of its year.
+    // Days since 0000-03-01, in eras of 400 years: each begins in March, so that the leap day is the last of its
+    // year.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

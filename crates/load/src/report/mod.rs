@@ -12,6 +12,7 @@ pub mod model;
 mod plot;
 mod rows;
 mod steps;
+mod stored;
 mod style;
 pub mod table;
 pub mod text;

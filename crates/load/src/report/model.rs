@@ -2,13 +2,14 @@
 //!
 //! Fields may be added; none is renamed or changes its meaning without a new version. Units stand in the names.
 //!
-//! Not here: how the values come about ([`crate::run`], [`crate::stats`]) or look.
+//! Not here: how the values come about ([`crate::run`], [`crate::stats`]) or look, and reading stored ones ([`read`]).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::bundle::Bundle;
+pub use super::stored::read;
 use crate::counters::Counters;
 use crate::rule::Numbers;
 use crate::stats::{Level, Summary};
@@ -148,34 +149,6 @@ impl Run {
     /// Its levels of load, as far as what follows from them together is concerned.
     pub fn levels(&self) -> Vec<Level> {
         self.steps.iter().map(Step::as_level).collect()
-    }
-
-    /// All distributions in it.
-    fn summaries(&mut self) -> impl Iterator<Item = &mut Summary> {
-        let all = &mut self.latency_us;
-        let whole = [
-            &mut all.connect,
-            &mut all.first_byte,
-            &mut all.last_byte,
-            &mut all.hit_first_byte,
-            &mut all.hit_last_byte,
-            &mut all.miss_first_byte,
-            &mut all.miss_last_byte,
-            &mut all.failed,
-            &mut all.tls,
-            &mut all.response,
-            &mut all.send_lag,
-            &mut all.own_lag,
-            &mut all.stale_first_byte,
-            &mut all.stale_last_byte,
-            &mut all.revalidated_first_byte,
-            &mut all.revalidated_last_byte,
-            &mut all.round,
-        ];
-        let of_steps = self.steps.iter_mut().flat_map(|step| {
-            [&mut step.first_byte, &mut step.last_byte, &mut step.response, &mut step.send_lag]
-        });
-        whole.into_iter().chain(of_steps).flatten()
     }
 }
 
@@ -556,26 +529,4 @@ pub struct Point {
     pub p50_us: f64,
     /// 99th percentile, to 3 %.
     pub p99_us: f64,
-}
-
-/// Reads a stored run.
-///
-/// # Errors
-/// A sentence for the person at the command line.
-pub fn read(text: &str, name: &str) -> Result<Run, String> {
-    let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| format!("{name}: not JSON: {error}"))?;
-    match value.get("schema").and_then(|schema| schema.as_str()) {
-        Some(SCHEMA) => {}
-        Some(other) => return Err(format!("{name}: written as `{other}`, this thirst reads `{SCHEMA}`")),
-        None => {
-            return Err(format!(
-                "{name}: not a report of thirst; write one with `thirst run URL --json {name}`"
-            ));
-        }
-    }
-    let mut run: Run =
-        serde_json::from_value(value).map_err(|error| format!("{name}: the report is damaged: {error}"))?;
-    run.summaries().for_each(Summary::mend);
-    Ok(run)
 }

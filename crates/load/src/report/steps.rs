@@ -91,8 +91,8 @@ pub(super) fn knee(run: &Run) -> Option<Knee> {
     stats::knee(&run.levels())
 }
 
-/// The law its steps follow, if they do: only of clients that always wait for answers, and only of steps in which we were
-/// not the limit ourselves.
+/// The law its steps follow, if they do: only of clients that always wait for answers, and only of steps in which we
+/// were not the limit ourselves.
 pub(super) fn law(run: &Run) -> Option<Usl> {
     let pauses = run.asked.think_s.is_some() || run.asked.most_per_s.is_some();
     if run.is_open() || pauses {

@@ -19,7 +19,7 @@ body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 62rem; background:
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; overflow-wrap: anywhere } h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem }
 h3 { font-size: .95rem; font-weight: 600; margin: 1rem 0 .35rem; color: var(--soft) }
 p { margin: .25rem 0 .75rem } .soft { color: var(--soft) }
-.scroll { overflow-x: auto }
+.scroll { overflow-x: auto } .tight th, .tight td { padding: .25rem .4rem; font-size: .84rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; width: 100% }
 caption { text-align: left; color: var(--soft); padding: .25rem 0 }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap }

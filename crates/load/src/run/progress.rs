@@ -1,7 +1,7 @@
 //! What is said while a run goes on: time, rate, median, 99th percentile, errors.
 //!
-//! On a terminal a line that moves, four times a second at most; elsewhere a line every ten seconds, for logs of builds. Both
-//! go to stderr. Not here: the report.
+//! On a terminal a line that moves, four times a second at most; elsewhere a line every ten seconds, for logs of
+//! builds. Both go to stderr. Not here: the report.
 
 use std::io::{IsTerminal, Write, stderr};
 

@@ -1,7 +1,8 @@
-//! Little's law as a check of ourselves: of clients that always wait for an answer, rate times time must be their number.
+//! Little's law as a check of ourselves: of clients that always wait for an answer, rate times time must be their
+//! number.
 //!
-//! If it is less, they spend time that is in none of the times shown, and the server was under less load than the number of
-//! clients says. Pure. Not here: which runs have clients that always wait.
+//! If it is less, they spend time that is in none of the times shown, and the server was under less load than the
+//! number of clients says. Pure. Not here: which runs have clients that always wait.
 
 /// Off by less is what the ends of a window make.
 const OFF_MAX: f64 = 0.1;

@@ -3,8 +3,8 @@
 //! Percentiles of several runs or threads are never averaged: their counts are added first ([`crate::tally`]).
 //! A percentile with fewer than ten values above it is chance; [`Summary::is_thin`] says so.
 //!
-//! What follows from several levels of load has rooms of its own: the knee ([`ramp`]), a curve through them ([`usl`]), and
-//! whether clients were as busy as they should have been ([`little`]).
+//! What follows from several levels of load has rooms of its own: the knee ([`ramp`]), a curve through them
+//! ([`usl`]), and whether clients were as busy as they should have been ([`little`]).
 //!
 //! Pure. Not here: recording.
 
@@ -72,7 +72,8 @@ impl Summary {
         })
     }
 
-    /// The time that the share `q` does not exceed, as far as the spectrum tells: between two of its points the later one.
+    /// The time that the share `q` does not exceed, as far as the spectrum tells: between two of its points the later
+    /// one.
     pub fn at(&self, q: f64) -> f64 {
         let exact = [
             (0.5, self.p50),

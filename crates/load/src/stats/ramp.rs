@@ -39,11 +39,12 @@ pub struct Knee {
     pub slower: f64,
 }
 
-/// The knee, if the run went beyond it: the first step that brought less than a twentieth of the answers its additional load
-/// would have brought before, while its 99th percentile is more than one and a half times that of the first steps.
+/// The knee, if the run went beyond it: the first step that brought less than a twentieth of the answers its
+/// additional load would have brought before, while its 99th percentile is more than one and a half times that of the
+/// first steps.
 ///
-/// The gain is held against the load added, as small steps bring little even where all is well. A gain that is no larger than
-/// the chance of its counts is none, if the step was large enough to show one.
+/// The gain is held against the load added, as small steps bring little even where all is well. A gain that is no
+/// larger than the chance of its counts is none, if the step was large enough to show one.
 pub fn knee(steps: &[Level]) -> Option<Knee> {
     let pairs = steps.iter().zip(steps.iter().skip(1)).enumerate();
     pairs.map(|(before, (last, this))| (before + 1, last, this)).find_map(|(step, last, this)| {
@@ -61,8 +62,8 @@ pub fn knee(steps: &[Level]) -> Option<Knee> {
     })
 }
 
-/// By what share the ratio of two rates is off by chance alone: one standard deviation of counts that do not know of each
-/// other.
+/// By what share the ratio of two rates is off by chance alone: one standard deviation of counts that do not know of
+/// each other.
 fn chance(last: &Level, this: &Level) -> f64 {
     let of = |step: &Level| 1.0 / step.answers.max(1) as f64;
     (of(last) + of(this)).sqrt()
@@ -140,7 +141,8 @@ mod tests {
         for (name, table, want) in cases {
             assert_eq!(knee(&levels(table)).map(|knee| knee.step), *want, "{name}");
         }
-        // Two percent more answers for a fifth more load: nothing where two thousand were counted, little where a million.
+        // Two percent more answers for a fifth more load: nothing where two thousand were counted, little where a
+        // million.
         let mut steps = levels(&[(800.0, 800.0, 4.0), (1e3, 922.0, 9.0), (1.2e3, 940.0, 9.0)]);
         assert_eq!(knee(&steps), None);
         steps.iter_mut().for_each(|step| step.answers = 1_900);

@@ -1,5 +1,5 @@
-//! How throughput grows with clients, as the Universal Scalability Law has it: contention and coherency fitted to the steps of
-//! a closed loop.
+//! How throughput grows with clients, as the Universal Scalability Law has it: contention and coherency fitted to the
+//! steps of a closed loop.
 //!
 //! X(N) = λN / (1 + σ(N−1) + κN(N−1)). Turned over, N/X is a sum of 1, N and N(N−1) with coefficients that cannot be
 //! negative: least squares without iteration. Pure. Not here: whether the steps are fit for it.
@@ -53,8 +53,8 @@ fn subsets() -> impl Iterator<Item = [bool; 3]> {
     (1_u8..8).map(|bits| [bits & 1 > 0, bits & 2 > 0, bits & 4 > 0])
 }
 
-/// Weighted least squares over the terms in use. Each difference counts as a share of its rate, so that the rates of few
-/// clients count as much as those of many.
+/// Weighted least squares over the terms in use. Each difference counts as a share of its rate, so that the rates of
+/// few clients count as much as those of many.
 fn solve(points: &[(f64, f64)], most: f64, used: [bool; 3]) -> Option<Usl> {
     // Scaled to 1, so that N² of thousands of clients does not drown the rest.
     let terms = |n: f64| [1.0, n / most, n * (n - 1.0) / (most * most)];

@@ -27,7 +27,12 @@ pub(super) fn spectrum(runs: &[Run], out: &mut String) {
             ],
             false => vec![("last byte", &all.last_byte), ("first byte", &all.first_byte)],
         };
-        let split = [("last byte, hits", &all.hit_last_byte), ("last byte, misses", &all.miss_last_byte)];
+        let names = if run.is_open() {
+            ("service time, hits", "service time, misses")
+        } else {
+            ("last byte, hits", "last byte, misses")
+        };
+        let split = [(names.0, &all.hit_last_byte), (names.1, &all.miss_last_byte)];
         let wanted: Vec<_> = if runs.len() > 1 {
             whole.into_iter().take(1).collect()
         } else if all.hit_last_byte.is_some() && all.miss_last_byte.is_some() {

@@ -1,8 +1,8 @@
-//! What is plotted against load: response time, under it throughput and CPU on the same axis, with the knee marked; of several
-//! runs all on the same plots.
+//! What is plotted against load: response time, under it throughput and CPU on the same axis, with the knee marked;
+//! of several runs all on the same plots.
 //!
-//! Levels of clients and of requests per second are no common axis: each kind has figures of its own. Not here: how the knee
-//! is found ([`crate::stats`]).
+//! Levels of clients and of requests per second are no common axis: each kind has figures of its own. Not here: how
+//! the knee is found ([`crate::stats`]).
 
 use std::fmt::Write;
 
@@ -39,7 +39,9 @@ pub(super) fn table(run: &Run, out: &mut String) {
     }
     let (header, rows) = steps::table(run);
     let columns: Vec<&str> = header.iter().map(String::as_str).collect();
+    out.push_str("<div class=\"tight\">");
     grid(out, "Steps", &columns, &rows);
+    out.push_str("</div>");
     for sentence in steps::sentences(run) {
         let _ = write!(out, "<p>{}</p>", escape(&sentence));
     }

@@ -1,7 +1,7 @@
 //! The HTML report: one file, no script, nothing fetched; one run in full, or several on one plot.
 //!
-//! Every plot has its numbers in a table beside it. Not here: how a plot is drawn ([`super::plot`]), what is plotted over
-//! time ([`curves`]) and against load ([`load`]).
+//! Every plot has its numbers in a table beside it. Not here: how a plot is drawn ([`super::plot`]), what is plotted
+//! over time ([`curves`]) and against load ([`load`]).
 
 mod curves;
 mod load;

@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use crate::report::plot::{self, Chart, escape};
 
-/// A plot under a heading, with its legend, what it shows, and its numbers to be unfolded; none if there is nothing to plot.
+/// A plot under a heading, with its legend, what it shows, and its numbers to be unfolded; none if there is nothing
+/// to plot.
 pub(super) fn figure(out: &mut String, chart: &Chart<'_>) {
     if chart.lines.iter().all(|line| line.points.is_empty()) {
         return;

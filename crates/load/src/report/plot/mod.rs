@@ -1,7 +1,7 @@
 //! Plots as inline SVG, drawn by hand: lines over axes (linear, logarithmic, nines) and bars.
 //!
-//! Each has a title and a description for those who do not see it. Not here: what is plotted, the page around it, which values an axis
-//! marks ([`scale`]).
+//! Each has a title and a description for those who do not see it. Not here: what is plotted, the page around it,
+//! which values an axis marks ([`scale`]).
 
 mod bars;
 mod scale;

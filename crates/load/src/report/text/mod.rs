@@ -1,6 +1,7 @@
 //! The report for the terminal: what matters first, then tables, then WCAT's rows in WCAT's order.
 //!
-//! Not here: colours, files; what is said of levels ([`super::steps`]) and of URLs ([`super::rows`]), as HTML says it too.
+//! Not here: colours, files; what is said of levels ([`super::steps`]) and of URLs ([`super::rows`]), as HTML says it
+//! too.
 
 /// Writes a line to a string, which cannot fail.
 macro_rules! line {

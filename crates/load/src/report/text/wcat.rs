@@ -9,8 +9,8 @@
 //! - Total Asynchronous Connects: all that did not fail at once; the threads wait for none.
 //! - Total Discarded Connects: given up before they were decided, by the timeout.
 //!
-//! Of runs stored before connects were counted so, these rows are left out rather than filled with zeros. Total 2XX Other
-//! is a row of ours: WCAT counted 206 and its like as bad. Not here: `log.xml` ([`crate::report::xml`]).
+//! Of runs stored before connects were counted so, these rows are left out rather than filled with zeros. Total 2XX
+//! Other is a row of ours: WCAT counted 206 and its like as bad. Not here: `log.xml` ([`crate::report::xml`]).
 
 use crate::report::model::Run;
 use crate::report::units;

@@ -1,8 +1,9 @@
 //! The XML log of WCAT 5: `/Webcat/Log/Statistics` with an element for each number, `/Webcat/Log/Counters/Counter`.
 //!
-//! Known from a script that reads it: `Http200`, a count; `BadStatusErrors`, which is there only if there were any; and of a
-//! counter its `Object`, `Instance`, `Name` and `Average`. The other statistics have the names of the console's rows run
-//! together. Counters are those of the server's processes; nothing is written of a machine nobody looked at.
+//! Known from a script that reads it: `Http200`, a count; `BadStatusErrors`, which is there only if there were any;
+//! and of a counter its `Object`, `Instance`, `Name` and `Average`. The other statistics have the names of the
+//! console's rows run together. Counters are those of the server's processes; nothing is written of a machine nobody
+//! looked at.
 //!
 //! Not here: 6.3 ([`super::six`]).
 

@@ -1,7 +1,7 @@
 //! The reports of WCAT as XML, so that scripts that read them need not change: `log.xml` of 6.3, and that of 5.x.
 //!
-//! Only names are used that public scripts read, or that a row of the console has; what WCAT meant by a name is said where
-//! it is written. Not here: WCAT's console ([`super::text`]).
+//! Only names are used that public scripts read, or that a row of the console has; what WCAT meant by a name is said
+//! where it is written. Not here: WCAT's console ([`super::text`]).
 
 mod five;
 mod six;

@@ -1,8 +1,9 @@
 //! `log.xml` of WCAT 6.3: `/report/section/table/item/data`, each with a name.
 //!
-//! Known from scripts that read it: section `header` with `collection` (`virtualclients`), `summary` with `summarydata`
-//! (`tps`, `rps`, `terrors`), `details` with `requeststats`, `transstats` (`requests`, `errors`) and `histogram`
-//! (`response_time_50`, …). Such scripts take the first item of a table, so there is always one. Times are milliseconds.
+//! Known from scripts that read it: section `header` with `collection` (`virtualclients`), `summary` with
+//! `summarydata` (`tps`, `rps`, `terrors`), `details` with `requeststats`, `transstats` (`requests`, `errors`) and
+//! `histogram` (`response_time_50`, …). Such scripts take the first item of a table, so there is always one. Times
+//! are milliseconds.
 //!
 //! Not here: WCAT 5 ([`super::five`]).
 
