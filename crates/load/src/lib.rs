@@ -21,6 +21,7 @@ pub mod plan;
 pub mod report;
 pub mod rule;
 pub mod run;
+pub mod search;
 pub mod selftest;
 pub mod sender;
 pub mod stats;

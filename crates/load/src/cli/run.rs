@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::run_args::RunArgs;
-use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, shape};
+use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, search, shape};
 use crate::check::{Checks, Expect};
 use crate::plan::{Manners, Pick, Plan, Right, Target, Trust, Wish, target};
 use crate::report::model::Run;
@@ -24,7 +24,8 @@ const URLS_MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let wish = wish(args)?;
-    let plan = plan(args, &wish)?;
+    let searches = !args.look.search.is_empty();
+    let plan = if searches { search::plan(args, &wish)? } else { plan(args, &wish)? };
     let told = &args.report;
     let json_to_stdout = told.json.as_deref() == Some(Path::new("-"));
     let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(create).transpose()?;
@@ -42,7 +43,11 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
         let _ = writeln!(stderr(), "  {}", announce(&plan, &wish));
     }
     let wanted = Wanted { calibrated_per_s: calibrated(args, &plan, &stop), ..wanted };
-    let report = run::run(&plan, &wanted, stop).map_err(|trouble| match trouble {
+    let report = match searches {
+        true => search::search(args, plan, &wanted, &stop),
+        false => run::run(&plan, &wanted, stop),
+    };
+    let report = report.map_err(|trouble| match trouble {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
     })?;
     if let Some(file) = json.as_mut() {
@@ -52,7 +57,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
         write(file, told.html.as_deref(), &html::page(std::slice::from_ref(&report)))?;
     }
     say(args, &report, json_to_stdout)?;
-    let failed = rules(&args.look.fail_if, &report);
+    let nowhere = report.search.as_ref().is_some_and(|search| search.capacity_per_s.is_none());
+    let failed = rules(&args.look.fail_if, &report) || nowhere;
     Ok(match report.verdict.grade {
         Grade::Invalid => ExitCode::from(EXIT_INVALID),
         _ if failed => ExitCode::from(EXIT_FAILED),
@@ -191,7 +197,7 @@ fn say(args: &RunArgs, report: &Run, json_to_stdout: bool) -> Result<(), String>
     if args.report.quiet {
         return Ok(());
     }
-    let text = text::report(report);
+    let text = crate::search::table(report) + &text::report(report);
     tolerate(if json_to_stdout {
         stderr().write_all(text.as_bytes())
     } else {

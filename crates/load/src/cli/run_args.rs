@@ -192,6 +192,11 @@ pub(super) struct LookArgs {
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<crate::rule::Rule>,
 
+    /// Find the highest rate at which this holds: 'p99<50ms', 'errors<1%'; may be repeated. Begins at --rate, or 100 a second,
+    /// with probes of a quarter of -d
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["requests", "steps", "ramp", "until", "think", "most"])]
+    pub search: Vec<crate::rule::Rule>,
+
     /// A process whose CPU to watch with all below it; who listens at a local target is found without
     #[arg(long, value_name = "[NAME=]PID", value_parser = server_pid)]
     pub server_pid: Vec<(Option<String>, u32)>,
