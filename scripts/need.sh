@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing with the system's package manager, saying what and why.
 #
-#   need.sh TOOL…      with TOOL among: cc c++ curl h2o haproxy httpd make nginx node npm openssl php-fpm trafficserver
+#   need.sh TOOL…      with TOOL among: cc c++ curl h2o haproxy httpd make nginx node npm openssl php-fpm python3 trafficserver
 #                      valgrind varnish wrk
 #
 # Nothing is done, and nothing printed, where all is there already.
@@ -30,6 +30,7 @@ why() {
     openssl) echo "the TLS tests hold a connection with it, and it makes certificates for a try" ;;
     valgrind) echo "it counts the instructions of a hot answer" ;;
     node | npm) echo "the public HTTP cache suite is written for it; nothing else here is" ;;
+    python3) echo "the tests of thirst talk to its HTTP and TLS, and read reports with it" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
     *) echo "it is needed" ;;
     esac

@@ -9,6 +9,7 @@ mod instrument;
 
 use serde::{Deserialize, Serialize};
 
+use crate::stats::little::Waiting;
 pub use instrument::{Instrument, Link};
 
 /// How far the numbers can be trusted.
@@ -95,6 +96,7 @@ codes! {
     Retransmits = "retransmits", "Look at the cable, the switch and the drops of the interface: ip -s link";
     SendLag = "send-lag", "Give the generator a core of its own, or ask for less per thread";
     Changed = "bodies-changed", "";
+    HiddenTime = "hidden-time", "";
     AgentLost = "machine-lost", "Start it again, or ask for fewer machines";
     CountMissed = "count-missed", "See the connect errors";
     ServerLost = "server-lost", "See the connect errors: the server may have died in the run";
@@ -146,6 +148,8 @@ pub struct Facts {
     pub lost: Vec<String>,
     /// Whether a rule ended it before its time.
     pub ended_early: bool,
+    /// Clients that always wait for an answer, and how many did on average; of several steps, where they differ most.
+    pub waiting: Option<Waiting>,
     /// What the machine and the way to the server were like.
     pub instrument: Instrument,
 }
@@ -308,6 +312,19 @@ fn notes(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
         );
         add(Grade::Note, Code::Changed, text);
     }
+    if let Some(waiting) = facts.waiting.filter(|waiting| waiting.off().is_some()) {
+        let why = match waiting.off() {
+            Some(off) if off > 0.0 => {
+                "their other time is in none of the times, and the load was less than it looks"
+            }
+            _ => "the window was too short, or too restless, for its rate and its times to belong together",
+        };
+        let text = format!(
+            "{:.1} of {} clients waited for an answer on average (rate times mean time): {why}",
+            waiting.seen, waiting.clients
+        );
+        add(Grade::Note, Code::HiddenTime, text);
+    }
     for note in &facts.watch_notes {
         add(Grade::Note, Code::Watch, note.clone());
     }
@@ -408,6 +425,20 @@ mod tests {
                 false,
             ),
             ("changed", |f| f.changed = 5, Grade::Valid, Some(Code::Changed), false),
+            (
+                "clients that do something else",
+                |f| f.waiting = Some(Waiting { clients: 10.0, seen: 8.9 }),
+                Grade::Valid,
+                Some(Code::HiddenTime),
+                false,
+            ),
+            (
+                "clients that wait",
+                |f| f.waiting = Some(Waiting { clients: 10.0, seen: 9.1 }),
+                Grade::Valid,
+                None,
+                false,
+            ),
             (
                 "a machine was lost",
                 |f| f.lost.push("b: reset".to_owned()),

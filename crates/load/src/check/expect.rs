@@ -2,6 +2,7 @@
 //!
 //! Not here: looking for texts in bodies that come in pieces.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::Seen;
@@ -83,6 +84,28 @@ impl Test {
             Test::AtMost => value <= wanted,
             Test::Above => value > wanted,
             Test::AtLeast => value >= wanted,
+        }
+    }
+}
+
+/// As it is typed; what is read from it is the same again.
+impl fmt::Display for Expect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = |test: &Test| MARKS.iter().find(|(_, known)| known == test).map_or("", |(mark, _)| mark);
+        match self {
+            Expect::Status(test, number) => write!(f, "status{}{number}", mark(test)),
+            Expect::Size(test, number) => write!(f, "size{}{number}", mark(test)),
+            Expect::Body { text, has } => write!(f, "body{}{text}", if *has { "~" } else { "!~" }),
+            Expect::SameBody => f.write_str("body=first"),
+            Expect::Field { name, is, text } => {
+                let mark = match is {
+                    Like::Is => "=",
+                    Like::IsNot => "!=",
+                    Like::Has => "~",
+                    Like::HasNot => "!~",
+                };
+                write!(f, "header:{name}{mark}{text}")
+            }
         }
     }
 }
@@ -219,6 +242,25 @@ mod tests {
             ("header:age!=1", false, true),
         ] {
             assert_eq!(judged(expect, found).is_ok(), right, "{expect}: {:?}", judged(expect, found));
+        }
+    }
+
+    #[test]
+    fn what_is_written_down_is_read_again() {
+        for text in [
+            "status=200",
+            "size<=9",
+            "body~a b",
+            "body!~=",
+            "body=first",
+            "header:x==y",
+            "header:x!~ z",
+            "status!=5",
+        ] {
+            let expect: Expect = text.parse().unwrap();
+            let written = expect.to_string();
+            assert_eq!(written.parse::<Expect>(), Ok(expect), "{written}");
+            assert_eq!(written, text.replace("~ z", "~z"));
         }
     }
 

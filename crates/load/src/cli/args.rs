@@ -7,6 +7,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::compare::CompareArgs;
+use super::export::ExportArgs;
+use super::files::Files;
+use super::import::ImportArgs;
+use super::keep::RerunArgs;
 use super::null_server::NullServerArgs;
 use super::run_args::RunArgs;
 use super::selftest::SelftestArgs;
@@ -34,10 +38,25 @@ pub(super) enum Command {
     Run(Box<RunArgs>),
     /// Draw stored runs side by side: one table, one plot
     Report(ReportArgs),
+    /// Read a plan, a list of URLs, or files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
+    Check(CheckArgs),
+    /// Make a plan of a list of URLs or files of WCAT
+    Import(ImportArgs),
+    /// Make files of WCAT, or a list of URLs, of a plan
+    Export(ExportArgs),
     /// Compare two sets of runs, stored or made now: how they differ, how surely, and what could not have been seen
     Compare(Box<CompareArgs>),
-    /// Read scenario files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
-    Check(CheckArgs),
+    /// Make a stored run again, as it was made
+    Rerun(RerunArgs),
+    /// WCAT's controller: runs scenario files with the clients that call it
+    Wcctl(Words),
+    /// WCAT's client: does what a controller says
+    Wcclient(Words),
+    /// WCAT's script: runs scenario files, clients and all
+    #[command(name = "wcat.wsf", visible_alias = "wcat")]
+    WcatWsf(Words),
+    /// Make links of WCAT's names to this program, so that its command lines work as they are written
+    Link(LinkArgs),
     /// Make files to be served: by number, size and entropy, map tiles, photographs
     Content(ContentArgs),
     /// Hold this instrument against a server of known behaviour, on this machine, now
@@ -46,25 +65,52 @@ pub(super) enum Command {
     NullServer(NullServerArgs),
 }
 
+/// Words that are read by another grammar.
 #[derive(Debug, Args)]
+pub(super) struct Words {
+    /// WCAT's own flags; -? lists them
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LinkArgs {
+    /// The folder, best one of those in PATH; links that are there already are replaced, other files are left alone
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
 pub(super) struct ReportArgs {
     /// Reports written by `thirst run --json`, the first being what the others are compared with
     #[arg(value_name = "RUN.json", required = true)]
     pub runs: Vec<PathBuf>,
 
-    /// Write one HTML page with all runs on one plot
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: Files,
+
+    /// Only a run itself has the histograms
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub hlog: Option<PathBuf>,
 
     /// No table on the terminal
     #[arg(short = 'q', long)]
     pub quiet: bool,
 }
 
+const REPORT_HELP: &str = "\
+Stored runs hold percentiles and no histograms: an HdrHistogram log is written only by the run itself, with
+`thirst run URL --hlog FILE`.
+
+  thirst report first.json second.json --html both.html --csv both.csv
+  thirst report run.json --xml log.xml";
+
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub(super) struct CheckArgs {
-    /// A scenario and its settings (.ubr), or a script, a distribution and a configuration (.cfg); known by what is in them
+    /// A plan (.toml), a list of URLs, a scenario and its settings (.ubr), or a script, a distribution and a configuration
+    /// (.cfg); known by what is in them
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }

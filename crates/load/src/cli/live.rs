@@ -16,7 +16,7 @@ use crate::compare::{Caveat, Given, Side, order};
 use crate::plan::{Plan, Target};
 use crate::report::model::Run;
 use crate::report::units;
-use crate::run::{Trouble, Wanted};
+use crate::run::{Counted, Trouble, Wanted};
 use crate::verdict::Grade;
 
 /// The runs of whole pairs, and what speaks against them.
@@ -179,7 +179,8 @@ fn line(number: u32, pairs: u32, side: Side, run: &Run) -> String {
 /// The flags as a run of this target would have them.
 fn run_args(args: &CompareArgs, target: &Target) -> RunArgs {
     RunArgs {
-        urls: vec![target.clone()],
+        what: vec![target.url.clone()],
+        server: Vec::new(),
         urls_from: None,
         load: args.load.clone(),
         request: args.request.clone(),
@@ -191,10 +192,17 @@ fn run_args(args: &CompareArgs, target: &Target) -> RunArgs {
 
 fn subject(args: &RunArgs) -> Result<Subject, String> {
     let wish = run::wish(args)?;
-    let plan = run::plan(args, &wish)?;
+    let run::What::Urls(urls) = run::what(args)? else {
+        return Err(
+            "two URLs are compared; scenarios are by `thirst compare` of their stored runs".to_owned()
+        );
+    };
+    let plan = run::plan(args, &urls, &wish)?;
     let wanted = Wanted {
         method: wish.method().to_owned(),
         progress: !args.report.quiet && stderr().is_terminal(),
+        // Looking at the server each second costs both alike, and shows in short runs.
+        counted: Counted { nothing: true, ..Counted::default() },
         ..Wanted::default()
     };
     Ok(Subject { plan, wanted })

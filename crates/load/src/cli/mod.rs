@@ -10,14 +10,22 @@ mod args;
 mod check;
 mod compare;
 mod content;
+mod export;
+mod files;
+mod import;
+mod keep;
+mod link;
 mod live;
 mod null_server;
 mod report;
 mod run;
 mod run_args;
+mod scenario;
+mod scenario_files;
 mod search;
 mod selftest;
 mod shape;
+mod wcat;
 
 use std::io::{Write, stderr};
 use std::process::ExitCode;
@@ -37,6 +45,19 @@ const EXIT_INTERRUPTED: i32 = 130;
 
 /// The whole program.
 pub fn main() -> ExitCode {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let program = words.next().unwrap_or_default();
+    let called = program.rsplit('/').next().unwrap_or_default().to_owned();
+    let words: Vec<String> = words.collect();
+    // As a link of that name, or as a subcommand: WCAT's flags are its own, and none of ours are read.
+    let wcat = match words.split_first() {
+        _ if wcat::NAMES.contains(&called.as_str()) => Some((called.as_str(), words.as_slice())),
+        Some((first, rest)) if wcat::NAMES.contains(&first.as_str()) => Some((first.as_str(), rest)),
+        _ => None,
+    };
+    if let Some((name, words)) = wcat {
+        return end(wcat::command(name, words));
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -50,12 +71,24 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::check(args).map(|()| ExitCode::SUCCESS),
+        // They are looked for before flags are read.
+        Command::Wcctl(args) => wcat::command("wcctl", &args.words),
+        Command::Wcclient(args) => wcat::command("wcclient", &args.words),
+        Command::WcatWsf(args) => wcat::command("wcat.wsf", &args.words),
+        Command::Rerun(args) => keep::rerun(args),
+        Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
+        Command::Import(args) => import::import(args).map(|()| ExitCode::SUCCESS),
+        Command::Export(args) => export::export(args).map(|()| ExitCode::SUCCESS),
         Command::Content(args) => content::content(args).map(|()| ExitCode::SUCCESS),
         Command::Selftest(args) => run::watch_ctrl_c().and_then(|stop| selftest::selftest(args, &stop)),
         Command::NullServer(args) => {
             run::watch_ctrl_c().and_then(|stop| null_server::serve(args, &stop)).map(|()| ExitCode::SUCCESS)
         }
     };
+    end(outcome)
+}
+
+fn end(outcome: Result<ExitCode, String>) -> ExitCode {
     outcome.unwrap_or_else(|message| {
         // Nobody to tell if stderr is gone.
         let _ = writeln!(stderr(), "thirst: {message}");

@@ -1,22 +1,28 @@
-//! `thirst report`: stored runs to one table and one page.
+//! `thirst report`: stored runs to one table, and to files.
 
 use std::fs;
 use std::io::{Write, stdout};
 
 use super::args::ReportArgs;
 use crate::report::model::{self, Run};
-use crate::report::{html, table};
+use crate::report::table;
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), String> {
+    if args.hlog.is_some() {
+        return Err(
+            "--hlog: stored runs have percentiles and no histograms; only the run itself can write it, with \
+                    `thirst run URL --hlog FILE`"
+                .to_owned(),
+        );
+    }
     let mut runs: Vec<Run> = Vec::with_capacity(args.runs.len());
     for path in &args.runs {
         let text =
             fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
         runs.push(model::read(&text, &path.display().to_string())?);
     }
-    if let Some(path) = &args.html {
-        fs::write(path, html::page(&runs))
-            .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+    for file in args.files.open(runs.len())? {
+        file.write(&runs)?;
     }
     if !args.quiet {
         // A reader that went away (`| head`) is no error of ours.

@@ -1,69 +1,114 @@
 //! `thirst run`: flags to a plan, the run, its reports.
 //!
-//! Files are opened before the run: a run of an hour must not end with a path that cannot be written.
+//! Not here: the load that flags ask for ([`super::shape`]), the files reports are written to ([`super::files`]).
 
 use std::fs::{self, File};
 use std::io::{IsTerminal, Read, Write, stderr, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::files::Target;
 use super::run_args::RunArgs;
 use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, search, shape};
 use crate::check::{Checks, Expect};
-use crate::plan::{Manners, Pick, Plan, Right, Target, Trust, Wish, target};
+use crate::plan::{Manners, Pick, Plan, Right, Trust, Wish, target};
 use crate::report::model::Run;
-use crate::report::{html, text, units};
+use crate::report::{text, units};
 use crate::rule::Rule;
-use crate::run::{self, Trouble, Wanted};
+use crate::run::{self, Counted, Trouble, Wanted};
 use crate::verdict::Grade;
 
 /// Of a file of URLs: some millions of them.
 const URLS_MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
-    let wish = wish(args)?;
     let searches = !args.look.search.is_empty();
-    let plan = if searches { search::plan(args, &wish)? } else { plan(args, &wish)? };
+    let (plan, method, name, windows) = match what(args)? {
+        What::Urls(urls) => {
+            let wish = wish(args)?;
+            let plan = if searches { search::plan(args, &urls, &wish)? } else { plan(args, &urls, &wish)? };
+            (plan, wish.method().to_owned(), None, Vec::new())
+        }
+        What::Files(_) if searches => {
+            return Err("--search is of URLs; a scenario says itself how much is asked".into());
+        }
+        What::Files(paths) => {
+            let understood = super::scenario::plan(args, &paths)?;
+            let method =
+                understood.plan.requests.first().map_or("GET", |request| request.method.as_str()).to_owned();
+            let counters = understood.gathered.settings.counters.into_iter().map(|counter| counter.path);
+            (understood.plan, method, Some(understood.label), counters.collect())
+        }
+    };
     let told = &args.report;
     let json_to_stdout = told.json.as_deref() == Some(Path::new("-"));
-    let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(create).transpose()?;
-    let mut page = told.html.as_deref().map(create).transpose()?;
+    let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(Target::create).transpose()?;
+    let mut hlog = told.hlog.as_deref().map(Target::create).transpose()?;
+    let files = told.files.open(1)?;
     let stop = watch_ctrl_c()?;
     let wanted = Wanted {
-        label: told.label.clone(),
-        method: wish.method().to_owned(),
+        label: told.label.clone().or(name),
+        method,
         servers: args.look.server_pid.clone(),
         until: args.load.until.clone(),
-        progress: !told.quiet && stderr().is_terminal(),
+        counted: Counted {
+            nothing: args.look.no_counters,
+            pages: args.look.counters.clone(),
+            picks: args.look.counter.clone(),
+            windows,
+        },
+        progress: !told.quiet,
         calibrated_per_s: None,
     };
-    if wanted.progress {
-        let _ = writeln!(stderr(), "  {}", announce(&plan, &wish));
+    if wanted.progress && stderr().is_terminal() {
+        let _ = writeln!(stderr(), "  {}", announce(&plan, &wanted.method));
     }
+    let bundle = super::keep::bundle(&inputs(args));
     let wanted = Wanted { calibrated_per_s: calibrated(args, &plan, &stop), ..wanted };
-    let report = match searches {
-        true => search::search(args, plan, &wanted, &stop),
-        false => run::run(&plan, &wanted, stop),
-    };
-    let report = report.map_err(|trouble| match trouble {
+    let in_words = |trouble| match trouble {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
-    })?;
+    };
+    let mut report = if searches {
+        search::search(args, plan, &wanted, &stop).map_err(in_words)?
+    } else {
+        let gathered = run::gather(&plan, &wanted, stop, &mut |_| {}).map_err(in_words)?;
+        if let Some(file) = hlog.as_mut() {
+            file.write(&run::histogram_log(&plan, &wanted, &gathered)?)?;
+        }
+        run::report(&plan, &wanted, gathered)
+    };
+    report.bundle = Some(bundle);
+    report.asked.fail_if = args.look.fail_if.iter().map(ToString::to_string).collect();
     if let Some(file) = json.as_mut() {
-        write(file, told.json.as_deref(), &to_json(&report)?)?;
+        file.write(&to_json(&report)?)?;
     }
-    if let Some(file) = page.as_mut() {
-        write(file, told.html.as_deref(), &html::page(std::slice::from_ref(&report)))?;
+    for file in files {
+        file.write(std::slice::from_ref(&report))?;
     }
     say(args, &report, json_to_stdout)?;
+    Ok(outcome(&report, &args.look.fail_if))
+}
+
+/// The files that the command line names.
+fn inputs(args: &RunArgs) -> Vec<PathBuf> {
+    let body = args.request.body.as_deref().and_then(|body| body.strip_prefix('@')).map(PathBuf::from);
+    let scenario: Vec<PathBuf> = args.what.iter().map(PathBuf::from).filter(|path| path.is_file()).collect();
+    let named = super::scenario::named(&scenario);
+    let more = args.urls_from.iter().chain(&args.client.cacert).cloned().chain(body);
+    scenario.into_iter().chain(named).chain(more).collect()
+}
+
+/// What a script sees of a run.
+pub(super) fn outcome(report: &Run, fail_if: &[Rule]) -> ExitCode {
     let nowhere = report.search.as_ref().is_some_and(|search| search.capacity_per_s.is_none());
-    let failed = rules(&args.look.fail_if, &report) || nowhere;
-    Ok(match report.verdict.grade {
+    let failed = rules(fail_if, report) || nowhere;
+    match report.verdict.grade {
         Grade::Invalid => ExitCode::from(EXIT_INVALID),
         _ if failed => ExitCode::from(EXIT_FAILED),
         _ => ExitCode::SUCCESS,
-    })
+    }
 }
 
 /// The ceiling of the generator, for a run that is worth it.
@@ -113,28 +158,60 @@ pub(super) fn wish(args: &RunArgs) -> Result<Wish, String> {
     })
 }
 
-pub(super) fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
+/// What the command line names.
+pub(super) enum What {
+    Urls(Vec<target::Target>),
+    Files(Vec<PathBuf>),
+}
+
+/// URLs are known by their form; what has none and is there as a file is a scenario.
+pub(super) fn what(args: &RunArgs) -> Result<What, String> {
+    let is_file =
+        |word: &String| !word.contains("://") && !word.starts_with("unix:") && Path::new(word).exists();
+    let files = args.what.iter().filter(|word| is_file(word)).count();
+    if files > 0 && files == args.what.len() {
+        if args.urls_from.is_some() {
+            return Err("--urls is of URLs; a scenario says itself what is asked".to_owned());
+        }
+        return Ok(What::Files(args.what.iter().map(PathBuf::from).collect()));
+    }
+    if files > 0 {
+        return Err("scenario files and URLs are two kinds of runs; name one kind".to_owned());
+    }
+    if !args.server.is_empty() {
+        return Err("--server is of scenario files; a URL names its server".to_owned());
+    }
+    Ok(What::Urls(args.what.iter().map(|word| word.parse()).collect::<Result<_, String>>()?))
+}
+
+pub(super) fn plan(args: &RunArgs, urls: &[target::Target], wish: &Wish) -> Result<Plan, String> {
     let load = shape::load(args)?;
-    let (targets, weights) = targets(args)?;
+    let (targets, weights) = targets(args, urls)?;
     if args.request.pick == Pick::Weighted && args.urls_from.is_none() {
         return Err("--pick weights takes the weights from --urls FILE, as in `3 /path`".to_owned());
     }
     let mut plan = Plan::of_urls(&targets, &weights, args.request.pick, wish, load)?;
-    plan.manners = Manners {
+    plan.manners = manners(args);
+    Ok(plan)
+}
+
+/// How clients behave, and what they look at.
+pub(super) fn manners(args: &RunArgs) -> Manners {
+    Manners {
         checks: Checks::new(args.look.expect.clone()),
         keeps: args.client.browser_cache,
+        known: args.client.resolve.clone(),
         trust: match &args.client.cacert {
             Some(path) => Trust::File(path.clone()),
             None if args.client.insecure => Trust::Everyone,
             None => Trust::System,
         },
-    };
-    Ok(plan)
+    }
 }
 
 /// What to ask: the URLs of the command line, or those of a file.
-fn targets(args: &RunArgs) -> Result<(Vec<Target>, Vec<f64>), String> {
-    let Some(path) = &args.urls_from else { return Ok((args.urls.clone(), Vec::new())) };
+fn targets(args: &RunArgs, urls: &[target::Target]) -> Result<(Vec<target::Target>, Vec<f64>), String> {
+    let Some(path) = &args.urls_from else { return Ok((urls.to_vec(), Vec::new())) };
     let shown = path.display();
     let mut text = String::new();
     let file = File::open(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
@@ -146,7 +223,7 @@ fn targets(args: &RunArgs) -> Result<(Vec<Target>, Vec<f64>), String> {
     }
     // Some editors begin a text with a mark of its encoding.
     let text = text.trim_start_matches('\u{feff}');
-    let base = match args.urls.as_slice() {
+    let base = match urls {
         [] => None,
         [base] => Some(base),
         _ => return Err("with --urls one URL says whose paths they are, not several".to_owned()),
@@ -162,27 +239,18 @@ fn targets(args: &RunArgs) -> Result<(Vec<Target>, Vec<f64>), String> {
     Ok((targets, weights))
 }
 
-fn create(path: &Path) -> Result<File, String> {
-    File::create(path).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
-}
-
-fn write(file: &mut File, path: Option<&Path>, text: &str) -> Result<(), String> {
-    let shown = path.unwrap_or(Path::new("?")).display();
-    file.write_all(text.as_bytes()).map_err(|error| format!("cannot write `{shown}`: {error}"))
-}
-
 pub(super) fn to_json(report: &Run) -> Result<String, String> {
     serde_json::to_string(report)
         .map(|text| text + "\n")
         .map_err(|error| format!("cannot write JSON: {error}"))
 }
 
-fn announce(plan: &Plan, wish: &Wish) -> String {
+fn announce(plan: &Plan, method: &str) -> String {
     let servers: Vec<&str> = plan.origins.iter().map(|origin| origin.name.as_str()).collect();
     let (connections, threads) = (plan.load.clients.into(), plan.load.threads.into());
     format!(
         "{} {} with {}, {}",
-        wish.method(),
+        method,
         servers.join(", "),
         units::many(connections, "connection"),
         units::many(threads, "thread")

@@ -9,16 +9,23 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::args::EXIT_CODES;
+use super::files::Files;
 use crate::check::Expect;
+use crate::counters::select::Pick as Series;
 use crate::plan::levels::{self, Levels};
-use crate::plan::{Pick, Target, request, size};
+use crate::plan::{Pick, request, size};
 
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct RunArgs {
-    /// http://host:port/path, https://…, or unix:/path/to/socket:/path; several are asked in turn
-    #[arg(value_name = "URL", required_unless_present = "urls_from")]
-    pub urls: Vec<Target>,
+    /// http://host:port/path, https://…, or unix:/path/to/socket:/path; several are asked in turn. Or scenario files: .ubr of
+    /// WCAT 6.3, .cfg of WCAT 5, plans in TOML
+    #[arg(value_name = "URL|FILE", required_unless_present = "urls_from")]
+    pub what: Vec<String>,
+
+    /// For scenario files: the servers to ask instead of those they name, host or host:port
+    #[arg(short = 's', long, value_name = "HOST", value_delimiter = ',')]
+    pub server: Vec<String>,
 
     /// What to ask, one URL or path a line, in turn; paths are asked of the server of URL, which is not asked itself then
     #[arg(long = "urls", value_name = "FILE")]
@@ -175,6 +182,10 @@ pub(super) struct ClientArgs {
     #[arg(long, value_name = "IP", value_delimiter = ',')]
     pub source_ip: Vec<IpAddr>,
 
+    /// Where a name is, instead of asking the system: HOST=ADDRESS; may be repeated
+    #[arg(long, value_name = "HOST=IP", value_parser = known)]
+    pub resolve: Vec<(String, IpAddr)>,
+
     /// Spread connections over all addresses of a server, instead of the first that works
     #[arg(long)]
     pub all_addresses: bool,
@@ -194,8 +205,20 @@ pub(super) struct LookArgs {
 
     /// Find the highest rate at which this holds: 'p99<50ms', 'errors<1%'; may be repeated. Begins at --rate, or 100 a second,
     /// with probes of a quarter of -d
-    #[arg(long, value_name = "RULE", conflicts_with_all = ["requests", "steps", "ramp", "until", "think", "most"])]
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["requests", "steps", "ramp", "until", "think", "most", "hlog"])]
     pub search: Vec<crate::rule::Rule>,
+
+    /// A page of metrics in Prometheus' format to read each second: http://…, unix:/socket:/metrics; may be repeated
+    #[arg(long, value_name = "URL")]
+    pub counters: Vec<String>,
+
+    /// What to take from it: NAME, NAME{label="x"}, samovar_*; the usual dozen if not given
+    #[arg(long, value_name = "NAME", requires = "counters")]
+    pub counter: Vec<Series>,
+
+    /// Do not look at the server and this host each second
+    #[arg(long, conflicts_with = "counters")]
+    pub no_counters: bool,
 
     /// A process whose CPU to watch with all below it; who listens at a local target is found without
     #[arg(long, value_name = "[NAME=]PID", value_parser = server_pid)]
@@ -210,9 +233,12 @@ pub(super) struct RunReportArgs {
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
 
-    /// Write the report as an HTML page with plots
+    #[command(flatten)]
+    pub files: Files,
+
+    /// Write the histograms as an HdrHistogram log, in microseconds: a line for each step and kind of time
     #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    pub hlog: Option<PathBuf>,
 
     /// A name for the run in tables and plots
     #[arg(long, value_name = "NAME")]
@@ -253,6 +279,12 @@ fn pick(text: &str) -> Result<Pick, String> {
             if (0.0..=10.0).contains(&exponent) { Ok(Pick::Zipf(exponent)) } else { Err(wrong()) }
         }
     }
+}
+
+fn known(text: &str) -> Result<(String, IpAddr), String> {
+    let parts = text.split_once('=').filter(|(host, _)| !host.is_empty());
+    let found = parts.and_then(|(host, address)| Some((host.to_owned(), address.parse().ok()?)));
+    found.ok_or_else(|| format!("`{text}` says nothing of where a name is; write www.example.org=127.0.0.1"))
 }
 
 fn server_pid(text: &str) -> Result<(Option<String>, u32), String> {

@@ -12,7 +12,7 @@ use super::run;
 use super::run_args::RunArgs;
 use super::shape::DEFAULT_DURATION_S;
 use crate::pacer::Schedule;
-use crate::plan::{Plan, Wish, levels, size};
+use crate::plan::{Plan, Target, Wish, levels, size};
 use crate::report::model::{Probe, Run, Search, Step};
 use crate::run::{Trouble, Wanted};
 use crate::search::{self, Bounds, End, Found, Next, Outcome, Seen, Tried};
@@ -29,10 +29,10 @@ const PROBE: u32 = 4;
 const REQUESTS: f64 = 300.0;
 
 /// The plan of the flags, as an open loop.
-pub(super) fn plan(args: &RunArgs, wish: &Wish) -> Result<Plan, String> {
+pub(super) fn plan(args: &RunArgs, urls: &[Target], wish: &Wish) -> Result<Plan, String> {
     let mut own = args.clone();
     own.load.rate.get_or_insert(START);
-    run::plan(&own, wish)
+    run::plan(&own, urls, wish)
 }
 
 /// Searches; the last run with all that was tried.

@@ -75,7 +75,7 @@ fn measured(given: &LoadArgs) -> Result<Option<Duration>, String> {
 }
 
 /// What would have no effect is refused: a load that is not the one its author meant proves nothing.
-fn refuse_odd(given: &LoadArgs, open: bool, levels: Option<&Levels>) -> Result<(), String> {
+pub(super) fn refuse_odd(given: &LoadArgs, open: bool, levels: Option<&Levels>) -> Result<(), String> {
     let needs_rate = [(given.poisson, "--poisson"), (given.when_full == WhenFull::Drop, "--when-full drop")];
     if let Some((_, flag)) = needs_rate.iter().find(|(is, _)| *is && !open) {
         return Err(format!("{flag} is about requests that come by the clock; say how many, with --rate"));

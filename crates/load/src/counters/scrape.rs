@@ -46,7 +46,7 @@ impl Page {
             ));
         }
         let origin = Origin { name: target.place.to_string(), place: target.place, secure: false };
-        let addresses = sender::resolve(&origin).map_err(|why| format!("counters of `{url}`: {why}"))?;
+        let addresses = sender::resolve(&origin, &[]).map_err(|why| format!("counters of `{url}`: {why}"))?;
         let path = if target.path == "/" { "/metrics" } else { &target.path };
         let mut head = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: thirst/{}\r\n\

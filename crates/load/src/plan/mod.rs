@@ -73,6 +73,8 @@ pub struct Manners {
     pub keeps: bool,
     /// Whose certificates are believed.
     pub trust: Trust,
+    /// Addresses of names, before the system is asked.
+    pub known: Vec<(String, IpAddr)>,
 }
 
 /// Whom to trust.

@@ -17,6 +17,8 @@ const PAUSE_MAX_MS: u64 = 86_400_000;
 pub struct Setting {
     /// The servers that are asked, `host` or `host:port`; each client stays with one.
     pub servers: Vec<String>,
+    /// What they are called in `Host`, where it is not their name.
+    pub host: Option<String>,
     /// What the files that it names hold.
     pub files: BTreeMap<String, Vec<u8>>,
     /// The name of this machine.
@@ -152,7 +154,9 @@ impl Maker<'_> {
         if !says("Host") {
             head.push(text("Host: "));
             // Where each client has its own server, its name is put in each time.
-            match (own.is_none() && servers.len() > 1, host) {
+            let said = self.setting.host.clone().filter(|_| own.is_none());
+            let is_each = said.is_none() && own.is_none() && servers.len() > 1;
+            match (is_each, said.or(host)) {
                 (true, _) => head.push(Blank::Server),
                 (false, host) => head.push(text(&host.unwrap_or_default())),
             }
@@ -370,6 +374,7 @@ mod tests {
         let gathered = gather(&[Source::decode("a.ubr", text.as_bytes())])?;
         let setting = Setting {
             servers: servers.iter().map(|&s| s.to_owned()).collect(),
+            host: None,
             files: [("body.txt".to_owned(), b"a=1".to_vec())].into(),
             client_name: "me".to_owned(),
             machines: 2,

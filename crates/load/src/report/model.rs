@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bundle::Bundle;
+use crate::counters::Counters;
 use crate::rule::Numbers;
-use crate::stats::Summary;
+use crate::stats::{Level, Summary};
 use crate::verdict::Verdict;
 
 /// The value of `schema` in every report of this version.
@@ -85,6 +87,12 @@ pub struct Run {
     /// Answers whose body was not that of the first answer of their URL, status and coding.
     #[serde(default)]
     pub changed: u64,
+    /// What it takes to make this run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Bundle>,
+    /// What was counted at the server and beside it, second by second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
     /// The rule that ended the run before its time, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -131,6 +139,44 @@ impl Run {
     pub fn times(&self) -> Option<&Summary> {
         self.latency_us.response.as_ref().or(self.latency_us.last_byte.as_ref())
     }
+
+    /// Whether the clock said when requests were sent.
+    pub fn is_open(&self) -> bool {
+        self.asked.open.is_some()
+    }
+
+    /// Its levels of load, as far as what follows from them together is concerned.
+    pub fn levels(&self) -> Vec<Level> {
+        self.steps.iter().map(Step::as_level).collect()
+    }
+
+    /// All distributions in it.
+    fn summaries(&mut self) -> impl Iterator<Item = &mut Summary> {
+        let all = &mut self.latency_us;
+        let whole = [
+            &mut all.connect,
+            &mut all.first_byte,
+            &mut all.last_byte,
+            &mut all.hit_first_byte,
+            &mut all.hit_last_byte,
+            &mut all.miss_first_byte,
+            &mut all.miss_last_byte,
+            &mut all.failed,
+            &mut all.tls,
+            &mut all.response,
+            &mut all.send_lag,
+            &mut all.own_lag,
+            &mut all.stale_first_byte,
+            &mut all.stale_last_byte,
+            &mut all.revalidated_first_byte,
+            &mut all.revalidated_last_byte,
+            &mut all.round,
+        ];
+        let of_steps = self.steps.iter_mut().flat_map(|step| {
+            [&mut step.first_byte, &mut step.last_byte, &mut step.response, &mut step.send_lag]
+        });
+        whole.into_iter().chain(of_steps).flatten()
+    }
 }
 
 /// One level of load.
@@ -174,6 +220,11 @@ impl Step {
     /// The times a person waits: from when a request was meant to be sent, if the clock says when.
     pub fn times(&self) -> Option<&Summary> {
         self.response.as_ref().or(self.last_byte.as_ref())
+    }
+
+    fn as_level(&self) -> Level {
+        let p99_us = self.times().map_or(0.0, |times| times.p99);
+        Level { load: self.level, per_s: self.requests_per_s, answers: self.responses, p99_us }
     }
 }
 
@@ -234,9 +285,27 @@ pub struct Asked {
     /// or `drop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Open>,
+    /// Counters of Windows that the scenario asks for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<String>,
     /// What chance depended on.
     #[serde(default)]
     pub seed: u64,
+    /// What clients of a closed loop wait between two rounds, from and to, seconds; absent if they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_s: Option<(f64, f64)>,
+    /// Requests per second that a closed loop does not exceed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_per_s: Option<f64>,
+    /// What every answer had to be, as it was typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<String>,
+    /// The rules that were to end the run early.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub until: Vec<String>,
+    /// The rules that were to fail it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fail_if: Vec<String>,
     /// Connections.
     pub connections: u32,
     /// Threads.
@@ -388,6 +457,24 @@ pub struct Connections {
     pub socket_reads: u64,
     /// Writes to sockets.
     pub socket_writes: u64,
+    /// How connections came about; absent in runs stored before this was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connects: Option<Connects>,
+}
+
+/// How connections of the whole run came about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connects {
+    /// Begun and left to the system to decide: all that did not fail at once.
+    pub asynchronous: u64,
+    /// Undecided at the end.
+    pub in_flight_at_end: u64,
+    /// The most undecided at once, summed over threads.
+    pub in_flight_peak: u64,
+    /// Failures that came right after another failure of the same client.
+    pub failed_in_a_row: u64,
+    /// Given up before they were decided, as they took too long.
+    pub given_up: u64,
 }
 
 /// CPU and memory in the measured window.
@@ -487,5 +574,8 @@ pub fn read(text: &str, name: &str) -> Result<Run, String> {
             ));
         }
     }
-    serde_json::from_value(value).map_err(|error| format!("{name}: the report is damaged: {error}"))
+    let mut run: Run =
+        serde_json::from_value(value).map_err(|error| format!("{name}: the report is damaged: {error}"))?;
+    run.summaries().for_each(Summary::mend);
+    Ok(run)
 }

@@ -17,6 +17,7 @@ pub(super) const CSS: &str = "
 body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 62rem; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; overflow-wrap: anywhere } h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem }
+h3 { font-size: .95rem; font-weight: 600; margin: 1rem 0 .35rem; color: var(--soft) }
 p { margin: .25rem 0 .75rem } .soft { color: var(--soft) }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; width: 100% }
@@ -33,6 +34,8 @@ figure { margin: 0 } svg { width: 100%; height: auto; display: block; background
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif } svg text.soft { fill: var(--soft) }
 svg .grid { stroke: var(--rule); stroke-width: 1 } svg .line { fill: none; stroke-width: 2; stroke-linejoin: round }
 svg .window { fill: var(--soft); opacity: .08 }
+svg .word { paint-order: stroke; stroke: var(--card); stroke-width: 4px }
+svg .mark { stroke-width: 1.5; stroke-dasharray: 4 4 } figure svg + svg { margin-top: .5rem } svg circle { cursor: default }
 .s0 { stroke: var(--c0) } .s1 { stroke: var(--c1) } .s2 { stroke: var(--c2) } .s3 { stroke: var(--c3) } .s4 { stroke: var(--c4) } .s5 { stroke: var(--c5) } .s6 { stroke: var(--c6) }
 .f0 { fill: var(--c0) } .f1 { fill: var(--c1) } .f2 { fill: var(--c2) } .f3 { fill: var(--c3) } .f4 { fill: var(--c4) } .f5 { fill: var(--c5) } .f6 { fill: var(--c6) }
 .d1 { stroke-dasharray: 7 3 } .d2 { stroke-dasharray: 2 3 } .d3 { stroke-dasharray: 9 3 2 3 }

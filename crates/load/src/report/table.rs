@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::model::Run;
-use super::units;
+use super::{columns, units};
 use crate::verdict::Grade;
 
 /// The columns.
@@ -23,7 +23,7 @@ pub fn rows(runs: &[Run]) -> Vec<[String; 9]> {
 fn row(run: &Run, base: f64, base_at_least: bool) -> [String; 9] {
     let dash = || "-".to_owned();
     let at_least = if run.verdict.at_least { "at least " } else { "" };
-    let last = run.latency_us.last_byte.as_ref();
+    let times = run.times();
     let cpu: Vec<String> =
         run.cpu.servers.iter().map(|server| format!("{} {:.2}", server.name, server.cores)).collect();
     // When the first run was itself cut off by the generator, the ratio has no bound on either side.
@@ -39,8 +39,8 @@ fn row(run: &Run, base: f64, base_at_least: bool) -> [String; 9] {
     [
         label,
         format!("{at_least}{}", units::rate(run.requests_per_s)),
-        last.map_or_else(dash, |summary| units::time(summary.p50)),
-        last.map_or_else(dash, |summary| units::time(summary.p99)),
+        times.map_or_else(dash, |summary| units::time(summary.p50)),
+        times.map_or_else(dash, |summary| units::time(summary.p99)),
         run.latency_us.first_byte.as_ref().map_or_else(dash, |summary| units::time(summary.p50)),
         if cpu.is_empty() { dash() } else { cpu.join(" + ") },
         run.cpu.server_us_per_request.map_or_else(dash, units::time),
@@ -51,28 +51,13 @@ fn row(run: &Run, base: f64, base_at_least: bool) -> [String; 9] {
 
 /// The table for the terminal.
 pub fn text(runs: &[Run]) -> String {
-    let rows = rows(runs);
-    let header = COLUMNS.map(str::to_owned);
-    let mut widths = [0; 9];
-    for row in std::iter::once(&header).chain(&rows) {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
+    let rows: Vec<Vec<String>> = rows(runs).into_iter().map(Vec::from).collect();
     let mut out = String::new();
-    let mut draw = |row: &[String; 9]| {
-        let mut line = String::from("  ");
-        for (index, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let space = width - cell.chars().count();
-            let pad = " ".repeat(space);
-            let _ = if index == 0 { write!(line, "{cell}{pad}") } else { write!(line, "  {pad}{cell}") };
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    };
-    draw(&header);
-    draw(&widths.map(|width| "─".repeat(width)));
-    rows.iter().for_each(&mut draw);
+    columns::draw(&mut out, &COLUMNS.map(str::to_owned), &rows, true);
     out.push_str("\n  Times: last byte (p50, p99) and first byte (median). Server CPU in cores. Gain: req/s over the first run.\n");
+    if runs.iter().any(Run::is_open) {
+        out.push_str("  Times of open loops run from when a request was meant to be sent.\n");
+    }
     let limited = runs.iter().any(|run| run.verdict.at_least);
     if limited {
         out.push_str("  \"at least\": the generator was the limit, the server can do more.\n");

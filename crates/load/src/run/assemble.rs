@@ -8,8 +8,8 @@ use super::{Gathered, StepSeen, Wanted, steps};
 use crate::pacer::Spacing;
 use crate::plan::{Full, Plan, Shape};
 use crate::report::model::{
-    Asked, Bytes, Cache, Connections, Cpu, Errors, Latencies, Open, Point, Row, Run, SCHEMA, Series, Server,
-    Thread,
+    Asked, Bytes, Cache, Connections, Connects, Cpu, Errors, Latencies, Open, Point, Row, Run, SCHEMA,
+    Series, Server, Thread,
 };
 use crate::sender::meter::Usage;
 use crate::stats::Summary;
@@ -61,6 +61,13 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
             open_at_end: tally.counts.connections_open,
             socket_reads: tally.counts.socket_reads,
             socket_writes: tally.counts.socket_writes,
+            connects: Some(Connects {
+                asynchronous: tally.counts.connects_async,
+                in_flight_at_end: tally.counts.connecting,
+                in_flight_peak: tally.counts.connecting_peak,
+                failed_in_a_row: tally.counts.connects_failed_in_a_row,
+                given_up: tally.counts.connects_given_up,
+            }),
         },
         cpu,
         series: series(plan, &gathered),
@@ -71,6 +78,8 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
         rounds_done: tally.counts.rounds,
         kept: tally.counts.kept,
         changed: tally.counts.changed,
+        bundle: None,
+        counters: gathered.counters,
         ended: gathered.ended,
         calibrated_per_s: wanted.calibrated_per_s,
         search: None,
@@ -117,7 +126,14 @@ fn asked(plan: &Plan, wanted: &Wanted, gathered: &Gathered) -> Asked {
         method: wanted.method.clone(),
         load: if open.is_some() { "open" } else { "closed" }.to_owned(),
         open,
+        counters: wanted.counted.windows.clone(),
         seed: load.seed,
+        think_s: (load.think_ns.1 > 0).then(|| (load.think_ns.0 as f64 / 1e9, load.think_ns.1 as f64 / 1e9)),
+        most_per_s: load.most_per_s,
+        expect: plan.manners.checks.expect.iter().map(ToString::to_string).collect(),
+        until: wanted.until.iter().map(ToString::to_string).collect(),
+        // Who holds the rules that fail a run holds them against the report, afterwards.
+        fail_if: Vec::new(),
         connections: load.clients,
         threads: load.threads,
         count: load.count,
@@ -154,6 +170,7 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu, instrument:
         changed: tally.counts.changed,
         lost: gathered.lost.clone(),
         ended_early: gathered.ended.is_some(),
+        waiting: steps::worst_waiting(plan, gathered),
         instrument,
     }
 }
@@ -191,7 +208,7 @@ fn says_status(plan: &Plan) -> bool {
 }
 
 /// In an open loop connections are made as they are needed, and pauses need none: no number is asked for.
-fn connections_asked(plan: &Plan) -> u64 {
+pub(super) fn connections_asked(plan: &Plan) -> u64 {
     let waits = plan.load.think_ns.1 > 0 || plan.load.most_per_s.is_some();
     let keeps =
         plan.requests.iter().all(|request| request.close == crate::wcat::Manner::Keep && !request.is_old);

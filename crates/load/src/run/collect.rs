@@ -67,6 +67,7 @@ pub(super) fn collect(
             Ok(Message::Step(number, tally)) => {
                 if let Some(step) = steps.get_mut(usize::from(number)) {
                     step.tally.merge(&tally);
+                    step.tally.pack();
                 }
             }
             Ok(Message::Sample(sample)) => {

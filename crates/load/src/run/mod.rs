@@ -9,9 +9,12 @@ mod assemble;
 mod calibrate;
 mod collect;
 pub mod decode;
-mod progress;
+mod histograms;
+pub(crate) mod progress;
 mod steps;
 mod watch;
+
+pub use histograms::histogram_log;
 
 pub use calibrate::{calibrate, worth as worth_calibrating};
 
@@ -24,12 +27,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::Counters;
+use crate::counters::sampler::{Sampler, Source};
+use crate::counters::select::Pick;
+use crate::counters::windows;
 use crate::plan::Plan;
 use crate::report::model::Run;
 use crate::rule::Rule;
 use crate::sender::{self, Address, Clock, Outcome, Shared, Ways};
-use crate::tally::Tally;
 use crate::tally::series::{Series, Slice};
+use crate::tally::{Failure, Tally};
 use crate::usage::{self, Reading, Root, link, listener};
 
 /// What the person wants besides the plan.
@@ -43,10 +50,25 @@ pub struct Wanted {
     pub servers: Vec<(Option<String>, u32)>,
     /// Rules that end the run early.
     pub until: Vec<Rule>,
-    /// Whether to show a progress line on stderr.
+    /// What is counted at the server, and beside it.
+    pub counted: Counted,
+    /// Whether to show progress on stderr: a line that moves on a terminal, lines every ten seconds elsewhere.
     pub progress: bool,
     /// What [`calibrate`] found, if it was asked.
     pub calibrated_per_s: Option<f64>,
+}
+
+/// What is counted at the server while it is under load, and beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Nothing is.
+    pub nothing: bool,
+    /// Pages of metrics, by their URL.
+    pub pages: Vec<String>,
+    /// What is taken from them, where it is not the usual dozen.
+    pub picks: Vec<Pick>,
+    /// Counters of Windows that a scenario asks for.
+    pub windows: Vec<String>,
 }
 
 /// Why there is no report.
@@ -72,6 +94,9 @@ pub struct Gathered {
     interrupted: bool,
     /// The rule that ended it, in words.
     ended: Option<String>,
+    /// What was counted at the server, and beside it.
+    #[serde(default)]
+    counters: Option<Counters>,
     /// Machines that were lost on the way, in words.
     #[serde(default)]
     lost: Vec<String>,
@@ -107,8 +132,19 @@ impl Gathered {
         };
         self.interrupted |= other.interrupted;
         self.ended = self.ended.take().or(other.ended);
+        self.counters = self.counters.take().or(other.counters);
         self.lost.extend(other.lost);
         self.carried.merge(other.carried);
+    }
+
+    /// Whether nobody counted anything.
+    pub fn is_empty(&self) -> bool {
+        self.outcomes.is_empty()
+    }
+
+    /// What was lost, in words.
+    pub fn losses(&self) -> &[String] {
+        &self.lost
     }
 
     /// A machine was lost, and with it what it gathered.
@@ -171,8 +207,13 @@ pub fn gather(
     let started_unix_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let same_host = !local.is_empty();
+    let sources = sources(&wanted.counted, &roots, same_host).map_err(Trouble::System)?;
     let mut gathered = thread::scope(|scope| {
         let clock = Clock::start();
+        let sampler = match sources.is_empty() {
+            true => None,
+            false => Some(Sampler::start(sources, 1, move || clock.now_ns()).map_err(Trouble::System)?),
+        };
         let (out, inbox) = mpsc::channel();
         let mut threads = Vec::new();
         for number in 0..plan.load.threads {
@@ -216,6 +257,7 @@ pub fn gather(
             started_unix_ms,
             interrupted,
             ended,
+            counters: sampler.map(Sampler::finish),
             lost: Vec::new(),
             carried: link::Carried::default(),
         })
@@ -227,12 +269,38 @@ pub fn gather(
         let why = gathered.outcomes.iter().flat_map(|outcome| outcome.whole.samples.values()).next();
         let why = why.map_or("no connection could be made", String::as_str);
         let named = meant.iter().filter_map(|origin| plan.origins.get(*origin)).map(|o| o.name.as_str());
+        let by_tls = gathered.outcomes.iter().any(|outcome| outcome.whole.failures(Failure::Tls) > 0);
+        let mend = match by_tls {
+            true => "its certificate can be named with --cacert FILE, or go unchecked with -k",
+            false => "is the server running, and is the port right?",
+        };
         return Err(Trouble::Unreachable(format!(
-            "cannot connect to {}: {why}; is the server running, and is the port right?",
+            "cannot connect to {}: {why}; {mend}",
             named.collect::<Vec<_>>().join(", ")
         )));
     }
     Ok(gathered)
+}
+
+/// What is looked at each second: the pages that were named, and if the server is here, its processes and this host.
+fn sources(counted: &Counted, roots: &[Root], same_host: bool) -> Result<Vec<Source>, String> {
+    if counted.nothing {
+        return Ok(Vec::new());
+    }
+    let mut sources = Vec::new();
+    if same_host || !counted.windows.is_empty() {
+        sources.push(Source::Host);
+    }
+    if !roots.is_empty() {
+        sources.push(Source::Process(roots.iter().map(|root| root.pid).collect()));
+    }
+    let readings: Vec<windows::Reading> = counted.windows.iter().map(|path| windows::read(path)).collect();
+    for page in &counted.pages {
+        let mut picks = counted.picks.clone();
+        picks.extend(windows::picks(&readings));
+        sources.push(Source::prometheus(page, &[], picks)?);
+    }
+    Ok(sources)
 }
 
 /// Finds the addresses of all servers, and what is needed for TLS.
@@ -240,7 +308,7 @@ fn ways(plan: &Plan) -> Result<Ways, Trouble> {
     let meant = plan.origins_meant();
     let mut ways = Ways::default();
     for (number, origin) in plan.origins.iter().enumerate() {
-        match sender::resolve(origin) {
+        match sender::resolve(origin, &plan.manners.known) {
             Ok(addresses) => ways.addresses.push(addresses),
             Err(why) if meant.contains(&number) => return Err(Trouble::Unreachable(why)),
             // Only a redirect would lead there, and then it says so.

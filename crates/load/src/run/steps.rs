@@ -2,11 +2,11 @@
 //!
 //! Not here: the whole run ([`super::assemble`]), and what follows from the levels together ([`crate::stats`]).
 
-use super::assemble::{generator, thread, used, window_s};
+use super::assemble::{connections_asked, generator, thread, used, window_s};
 use super::{Gathered, StepSeen};
 use crate::plan::Plan;
 use crate::report::model::Step;
-use crate::stats::Summary;
+use crate::stats::{Summary, little};
 use crate::tally::Span;
 use crate::verdict::{self, Facts};
 
@@ -17,6 +17,28 @@ pub(super) fn steps(plan: &Plan, gathered: &Gathered) -> Vec<Step> {
     }
     let seen = gathered.steps.iter().enumerate().filter(|(_, seen)| seen.tally.counts.requests > 0);
     seen.map(|(number, seen)| step(plan, gathered, number, seen)).collect()
+}
+
+/// How many of the clients of a step waited for answers; `None` where they do not always have to.
+pub(super) fn waiting(plan: &Plan, gathered: &Gathered, number: usize) -> Option<little::Waiting> {
+    let tally = &gathered.steps.get(number)?.tally;
+    let times = tally.of(Span::LastByte);
+    // Failures take time that is not that of answers, and a counted run ends with clients that have nothing to do.
+    let failed = tally.request_failures() * 100 > tally.counts.requests;
+    if connections_asked(plan) == 0 || plan.load.count.is_some() || failed || gathered.interrupted {
+        return None;
+    }
+    let clients = plan.load.schedule.steps.get(number)?.level.min(plan.load.clients.into());
+    let window_s = window_s(plan, gathered, number);
+    let per_s = tally.counts.window_answers as f64 / window_s;
+    little::waiting(clients, per_s, times.mean_ns() / 1e3, window_s)
+}
+
+/// The step in which the clients that waited and those there were differ most.
+pub(super) fn worst_waiting(plan: &Plan, gathered: &Gathered) -> Option<little::Waiting> {
+    let all = (0..gathered.steps.len()).filter_map(|number| waiting(plan, gathered, number));
+    let off = |waiting: &little::Waiting| waiting.off().map_or(0.0, f64::abs);
+    all.max_by(|a, b| off(a).total_cmp(&off(b)))
 }
 
 fn step(plan: &Plan, gathered: &Gathered, number: usize, seen: &StepSeen) -> Step {
@@ -42,6 +64,7 @@ fn step(plan: &Plan, gathered: &Gathered, number: usize, seen: &StepSeen) -> Ste
         unsent: counts.unsent,
         threads: threads.clone(),
         interrupted: false,
+        waiting: waiting(plan, gathered, number),
         ..Facts::default()
     };
     Step {

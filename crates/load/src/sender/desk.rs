@@ -89,6 +89,10 @@ impl Desk<'_> {
                 Ok(()) => {
                     client.state = State::Connecting;
                     client.connect_started_ns = now_ns;
+                    let counts = self.ledger.counts();
+                    counts.connects_async += 1;
+                    counts.connecting += 1;
+                    counts.connecting_peak = counts.connecting_peak.max(counts.connecting);
                     return self.set_deadline(client, id, now_ns.saturating_add(self.plan.load.timeout_ns));
                 }
                 Err(error) => error,
@@ -97,6 +101,16 @@ impl Desk<'_> {
             {
                 return;
             }
+        }
+    }
+
+    /// A connect is no longer in flight, if one was.
+    fn decided(&mut self, client: &mut Client) {
+        if client.state == State::Connecting {
+            // Not twice: who comes here next finds it resting.
+            client.state = State::Resting;
+            let counts = self.ledger.counts();
+            counts.connecting = counts.connecting.saturating_sub(1);
         }
     }
 
@@ -131,7 +145,7 @@ impl Desk<'_> {
         let address = self.addresses.get(client.origin).and_then(|all| all.get(client.address));
         let named = address.map_or_else(String::new, ToString::to_string);
         client.address = (client.address + 1) % addresses.max(1);
-        if client.tried < addresses && !self.plan.load.spread {
+        if client.tried < addresses {
             return true;
         }
         client.tried = 0;
@@ -139,6 +153,8 @@ impl Desk<'_> {
         self.ledger.whole.fail(failure, None, now_ns, || format!("{named}: {why}"));
         if client.failures_in_row == 0 {
             client.failing_since_ns = now_ns;
+        } else {
+            self.ledger.counts().connects_failed_in_a_row += 1;
         }
         client.failures_in_row += 1;
         let hopeless =
@@ -159,7 +175,9 @@ impl Desk<'_> {
     pub(super) fn connected(&mut self, client: &mut Client, id: u32) {
         let now_ns = self.clock.now_ns();
         let Some(socket) = client.socket.as_ref() else { return };
-        if let Err(error) = socket::connect_result(socket) {
+        let result = socket::connect_result(socket);
+        self.decided(client);
+        if let Err(error) = result {
             if self.connect_failed(client, id, socket::connect_failure(error), &socket::text(error), now_ns) {
                 self.open(client, id, now_ns);
             }
@@ -245,6 +263,7 @@ impl Desk<'_> {
 
     /// Nothing more to send here.
     pub(super) fn retire(&mut self, client: &mut Client) {
+        self.decided(client);
         if let Some(permit) = client.permit.take() {
             self.pacer.give_back(permit);
         }
@@ -284,6 +303,8 @@ impl Desk<'_> {
                     _ => (Failure::ConnectTimeout, "connection"),
                 };
                 let why = format!("no {what} within {waited_s} s");
+                self.ledger.counts().connects_given_up += u64::from(failure == Failure::ConnectTimeout);
+                self.decided(client);
                 if self.connect_failed(client, id, failure, &why, now_ns) {
                     self.open(client, id, now_ns);
                 }

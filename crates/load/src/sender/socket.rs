@@ -32,13 +32,17 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// All addresses of a server, in the order the system gives them.
+/// All addresses of a server: those that are known before, or else those the system gives, in its order.
 ///
 /// # Errors
 /// A sentence for the person at the command line.
-pub fn resolve(origin: &Origin) -> Result<Vec<Address>, String> {
+pub fn resolve(origin: &Origin, known: &[(String, IpAddr)]) -> Result<Vec<Address>, String> {
     match &origin.place {
         Place::Unix(path) => Ok(vec![Address::Unix(path.clone())]),
+        Place::Tcp { host, port } if known.iter().any(|(name, _)| name.eq_ignore_ascii_case(host)) => {
+            let here = known.iter().filter(|(name, _)| name.eq_ignore_ascii_case(host));
+            Ok(here.map(|(_, address)| Address::Tcp(SocketAddr::new(*address, *port))).collect())
+        }
         Place::Tcp { host, port } => {
             let found = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
                 format!("cannot find the address of `{host}`: {error}; is the name right?")

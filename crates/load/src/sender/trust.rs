@@ -2,13 +2,16 @@
 //!
 //! Not here: sessions.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::plan::Trust;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// Where systems keep the certificates they trust.
@@ -33,7 +36,15 @@ pub fn config(trust: &Trust) -> Result<Arc<ClientConfig>, String> {
             let blind = Arc::new(Blind(provider));
             builder.dangerous().with_custom_certificate_verifier(blind).with_no_client_auth()
         }
-        Trust::File(path) => builder.with_root_certificates(roots(path)?).with_no_client_auth(),
+        Trust::File(path) => {
+            let certificates = certificates(path)?;
+            let roots = Arc::new(roots(path, &certificates)?);
+            let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
+                .build()
+                .map_err(|error| format!("`{}`: {error}", path.display()))?;
+            let named = Arc::new(Named { usual, certificates });
+            builder.dangerous().with_custom_certificate_verifier(named).with_no_client_auth()
+        }
         Trust::System => {
             let known = std::env::var_os("SSL_CERT_FILE").map(std::path::PathBuf::from);
             let known =
@@ -41,25 +52,74 @@ pub fn config(trust: &Trust) -> Result<Arc<ClientConfig>, String> {
             let path = known.ok_or(
                 "this system has no file of trusted certificates that we know of: name one with --cacert FILE, or go without with -k",
             )?;
-            builder.with_root_certificates(roots(&path)?).with_no_client_auth()
+            builder.with_root_certificates(roots(&path, &certificates(&path)?)?).with_no_client_auth()
         }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
 
-fn roots(path: &std::path::Path) -> Result<RootCertStore, String> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
     let found = CertificateDer::pem_file_iter(path)
         .map_err(|error| format!("cannot read certificates from `{shown}`: {error}"))?;
+    found.map(|one| one.map_err(|error| format!("cannot read a certificate of `{shown}`: {error}"))).collect()
+}
+
+fn roots(path: &Path, certificates: &[CertificateDer<'static>]) -> Result<RootCertStore, String> {
     let mut store = RootCertStore::empty();
-    for certificate in found {
-        let certificate =
-            certificate.map_err(|error| format!("cannot read a certificate of `{shown}`: {error}"))?;
+    for certificate in certificates {
         // Old ones in the file of a system may be of a kind that is no longer taken; others will do.
-        let _ = store.add(certificate);
+        let _ = store.add(certificate.clone());
     }
-    if store.is_empty() { Err(format!("`{shown}` holds no certificate")) } else { Ok(store) }
+    if store.is_empty() { Err(format!("`{}` holds no certificate", path.display())) } else { Ok(store) }
+}
+
+/// Believes a server that one of these certificates vouches for, or that shows one of them itself: what people make with
+/// one line of openssl vouches for itself, and is refused as the certificate of a server otherwise.
+#[derive(Debug)]
+struct Named {
+    usual: Arc<WebPkiServerVerifier>,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Named {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if self.certificates.iter().any(|named| named == end_entity) {
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.usual.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.usual.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.usual.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
 }
 
 /// Believes everyone who says so; signatures are still checked, as that costs the same and is part of the load.

@@ -1,6 +1,7 @@
 //! One distribution of times: an HDR histogram in microseconds with three digits, and exact ends and sum.
 //!
-//! Three digits over one microsecond to one hour cost 184 KiB, however long the run. Minimum, maximum and sum are
+//! Three digits over one microsecond to one hour cost 184 KiB, however long the run; one that is only kept is packed to the
+//! cells that have anything, a few KiB. Minimum, maximum and sum are
 //! kept in nanoseconds beside it, so that no percentile can be above the maximum shown.
 //!
 //! Not here: which times are recorded where.
@@ -16,6 +17,8 @@ const HIGHEST_US: u64 = 3_600_000_000;
 #[serde(into = "Cells", from = "Cells")]
 pub struct Latency {
     histogram: Option<Histogram<u64>>,
+    /// Instead of the histogram: the highest value of each cell that has anything, and its count, in order.
+    packed: Vec<(u64, u64)>,
     min_ns: u64,
     max_ns: u64,
     sum_ns: u128,
@@ -32,26 +35,30 @@ struct Cells {
 
 impl From<Latency> for Cells {
     fn from(latency: Latency) -> Cells {
-        let recorded = latency.histogram.iter().flat_map(Histogram::iter_recorded);
-        let cells = recorded.map(|cell| (cell.value_iterated_to(), cell.count_at_value())).collect();
-        Cells { min_ns: latency.min_ns, max_ns: latency.max_ns, sum_ns: latency.sum_ns, cells }
+        let mut latency = latency;
+        latency.pack();
+        let Latency { packed: cells, min_ns, max_ns, sum_ns, .. } = latency;
+        Cells { min_ns, max_ns, sum_ns, cells }
     }
 }
 
 impl From<Cells> for Latency {
     fn from(cells: Cells) -> Latency {
-        let mut latency = Latency { histogram: None, ..Latency::default() };
+        // Through a histogram, so that cells are in order and of its widths whoever wrote them.
+        let mut histogram = None;
         for (value, count) in cells.cells {
-            latency.histogram.get_or_insert_with(fresh).saturating_record_n(value, count);
+            histogram.get_or_insert_with(fresh).saturating_record_n(value, count);
         }
-        (latency.min_ns, latency.max_ns, latency.sum_ns) = (cells.min_ns, cells.max_ns, cells.sum_ns);
+        let Cells { min_ns, max_ns, sum_ns, .. } = cells;
+        let mut latency = Latency { histogram, packed: Vec::new(), min_ns, max_ns, sum_ns };
+        latency.pack();
         latency
     }
 }
 
 impl Default for Latency {
     fn default() -> Self {
-        Latency { histogram: None, min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
+        Latency { histogram: None, packed: Vec::new(), min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
     }
 }
 
@@ -66,6 +73,9 @@ fn fresh() -> Histogram<u64> {
 impl Latency {
     /// Records one time.
     pub fn record(&mut self, time_ns: u64) {
+        if !self.packed.is_empty() {
+            self.unpack();
+        }
         self.histogram.get_or_insert_with(fresh).saturating_record(time_ns.saturating_add(500) / 1000);
         self.min_ns = self.min_ns.min(time_ns);
         self.max_ns = self.max_ns.max(time_ns);
@@ -73,18 +83,38 @@ impl Latency {
     }
 
     /// The histogram, in microseconds; `None` of nothing.
-    pub fn histogram(&self) -> Option<&Histogram<u64>> {
-        self.histogram.as_ref()
+    pub fn histogram(&self) -> Option<Histogram<u64>> {
+        let mut copy = self.clone();
+        copy.unpack();
+        copy.histogram
+    }
+
+    /// Makes it small: for one that is kept and rarely added to.
+    pub fn pack(&mut self) {
+        if let Some(histogram) = self.histogram.take() {
+            let cells = histogram.iter_recorded();
+            self.packed = cells.map(|cell| (cell.value_iterated_to(), cell.count_at_value())).collect();
+        }
+    }
+
+    fn unpack(&mut self) {
+        for (value, count) in std::mem::take(&mut self.packed) {
+            self.histogram.get_or_insert_with(fresh).saturating_record_n(value, count);
+        }
     }
 
     /// Adds another distribution.
     pub fn merge(&mut self, other: &Latency) {
-        match (&mut self.histogram, &other.histogram) {
-            (_, None) => return,
-            // The bounds are the same constants, so this cannot be refused.
-            (Some(mine), Some(theirs)) => drop(mine.add(theirs)),
-            (mine, theirs) => mine.clone_from(theirs),
+        if other.count() == 0 {
+            return;
         }
+        self.unpack();
+        let mine = self.histogram.get_or_insert_with(fresh);
+        if let Some(theirs) = &other.histogram {
+            // The bounds are the same constants, so this cannot be refused.
+            let _ = mine.add(theirs);
+        }
+        other.packed.iter().for_each(|(value, count)| mine.saturating_record_n(*value, *count));
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
         self.sum_ns += other.sum_ns;
@@ -92,7 +122,10 @@ impl Latency {
 
     /// How many were recorded.
     pub fn count(&self) -> u64 {
-        self.histogram.as_ref().map_or(0, Histogram::len)
+        match &self.histogram {
+            Some(histogram) => histogram.len(),
+            None => self.packed.iter().map(|(_, count)| count).sum(),
+        }
     }
 
     /// The shortest, exactly; zero if there is none.
@@ -112,10 +145,28 @@ impl Latency {
 
     /// The smallest time that at least the share `q` of all does not exceed, in microseconds.
     pub fn quantile_us(&self, q: f64) -> f64 {
-        let Some(histogram) = self.histogram.as_ref() else { return 0.0 };
-        let value = histogram.value_at_quantile(q.clamp(0.0, 1.0)) as f64;
+        let q = q.clamp(0.0, 1.0);
+        let value = match &self.histogram {
+            Some(histogram) => histogram.value_at_quantile(q),
+            None => packed_quantile(&self.packed, q),
+        } as f64;
+        if self.count() == 0 {
+            return 0.0;
+        }
         value.clamp(self.min_ns as f64 / 1e3, self.max_ns as f64 / 1e3)
     }
+}
+
+/// The highest value of the cell in which the share `q` is reached, as the histogram has it.
+fn packed_quantile(cells: &[(u64, u64)], q: f64) -> u64 {
+    let count: u64 = cells.iter().map(|(_, count)| count).sum();
+    let rank = ((q * count as f64).ceil() as u64).max(1);
+    let mut seen = 0;
+    let cell = cells.iter().find(|(_, count)| {
+        seen += count;
+        seen >= rank
+    });
+    cell.or(cells.last()).map_or(0, |(value, _)| *value)
 }
 
 #[cfg(test)]
@@ -144,7 +195,7 @@ mod tests {
         (0..5_000_u64).for_each(|n| latency.record(n * n * 37));
         let text = serde_json::to_string(&latency).unwrap();
         let back: Latency = serde_json::from_str(&text).unwrap();
-        assert_eq!(back.histogram, latency.histogram);
+        assert_eq!(back.histogram(), latency.histogram());
         assert_eq!((back.min_ns, back.max_ns, back.sum_ns), (latency.min_ns, latency.max_ns, latency.sum_ns));
         let none: Latency =
             serde_json::from_str(&serde_json::to_string(&Latency::default()).unwrap()).unwrap();
@@ -173,6 +224,8 @@ mod tests {
             let want_us = sorted_quantile(&mut times, q) as f64 / 1e3;
             let got_us = left.quantile_us(q);
             // Half a microsecond of rounding, and three digits of the histogram.
+            left.pack();
+            prop_assert_eq!((left.quantile_us(q), left.count()), (got_us, times.len() as u64));
             prop_assert!((got_us - want_us).abs() <= 1.0 + want_us * 0.0015, "{got_us} for {want_us}");
             prop_assert!(got_us <= left.max_ns() as f64 / 1e3);
             prop_assert_eq!(left.max_ns(), *times.last().unwrap());

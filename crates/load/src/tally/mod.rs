@@ -161,6 +161,16 @@ counts! {
     connections_open,
     /// The most connections open at once, summed over threads.
     connections_peak,
+    /// Connects that were begun and not decided at once.
+    connects_async,
+    /// Connects undecided now; in the end, those that never were.
+    connecting,
+    /// The most connects undecided at once, summed over threads.
+    connecting_peak,
+    /// Failed connects right after another one of the same client.
+    connects_failed_in_a_row,
+    /// Connects given up before they were decided.
+    connects_given_up,
     /// Calls that read from a socket.
     socket_reads,
     /// Calls that wrote to a socket.
@@ -249,6 +259,11 @@ impl Tally {
         if matches!(answer.cached, Cached::Hit | Cached::Stale) {
             self.counts.hit_body_bytes += answer.body_bytes;
         }
+    }
+
+    /// Makes it small: for one that is only kept.
+    pub fn pack(&mut self) {
+        self.times.iter_mut().for_each(Latency::pack);
     }
 
     /// Records one time.

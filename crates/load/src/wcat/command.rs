@@ -25,6 +25,8 @@ pub struct Control {
     pub duration_ms: Option<u64>,
     /// See `warmup_ms`.
     pub cooldown_ms: Option<u64>,
+    /// It is the command line of WCAT 5.
+    pub five: bool,
     /// Where clients call.
     pub port: Option<u16>,
     /// Where `log.xml` goes.
@@ -57,6 +59,8 @@ pub struct Control {
     pub json: Option<String>,
     /// Ours: the report as HTML.
     pub html: Option<String>,
+    /// Ours: pages of metrics to read each second.
+    pub metrics: Vec<String>,
     /// Ours: no report on the terminal.
     pub quiet: bool,
     /// What there is to say about how it was typed.
@@ -140,7 +144,7 @@ pub fn control(tool: Tool, args: &[String]) -> Result<Control, String> {
         bare.len() < word.len() && names.contains(&bare)
     };
     let five = tool == Tool::Controller && args.iter().any(|word| is(word, ["a", "d"]));
-    let mut control = Control::default();
+    let mut control = Control { five, ..Control::default() };
     let mut words = Words { rest: args.iter(), notes: Vec::new() };
     let known: &[&str] =
         &["x", "singleip", "run", "terminate", "update", "clients", "t", "f", "s", "c", "v", "d", "a"];
@@ -172,6 +176,8 @@ fn ours(control: &mut Control, flag: &str, words: &mut Words<'_>) -> Result<bool
     match flag {
         "listen" => control.listen = Some(words.value(flag)?),
         "token" => control.token = Some(words.value(flag)?),
+        "label" => control.comment = Some(words.value(flag)?),
+        "metrics" => control.metrics.push(words.value(flag)?),
         "json" => control.json = Some(words.value(flag)?),
         "html" => control.html = Some(words.value(flag)?),
         "quiet" | "q" => control.quiet = true,

@@ -2,7 +2,9 @@
 //!
 //! Lines, one thing on each; names in any case. Not here: the command line that overrides them.
 
-use super::scenario::{Field, Manner, Part, Request, Scenario, Settings, Step, Transaction, Version};
+use super::scenario::{
+    Field, Manner, Part, Request, Scenario, Settings, Step, Transaction, Value, is_method, joined,
+};
 use super::source::Note;
 use std::ops::Range;
 
@@ -37,6 +39,21 @@ pub struct Config {
     pub settings: Settings,
 }
 
+/// What lines of a configuration begin with.
+pub(super) const KEYWORDS: [&str; 11] = [
+    "Duration",
+    "WarmupTime",
+    "CooldownTime",
+    "ThinkTime",
+    "NumClientMachines",
+    "NumClientThreads",
+    "ClientMachinesMin",
+    "ClientMachinesMax",
+    "ClientMachinesIncrement",
+    "MaxRecvBuffer",
+    "Comment",
+];
+
 /// A line without its comment, and where it begins.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
@@ -62,7 +79,7 @@ fn without_comment(line: &str) -> &str {
 /// Reads a script.
 pub fn script(text: &str, notes: &mut Vec<Note>) -> Script {
     let mut script = Script::default();
-    let mut set = request(0..0);
+    let mut set = plain();
     let mut place = Place::Nowhere;
     for (at, line) in lines(text).filter(|(_, line)| !line.is_empty()) {
         let span = at..at + line.len();
@@ -173,7 +190,9 @@ impl Given {
             notes.push(Note::warning(span.clone(), "a typographic quote is taken for \"", "write \""));
         }
         let is_quote = |c: char| c == '"' || is_curly(c);
-        let bare = value.trim_matches(is_quote);
+        // One at each side: what else there is of them belongs to the text.
+        let bare = value.strip_prefix(is_quote).unwrap_or(value);
+        let bare = bare.strip_suffix(is_quote).unwrap_or(bare);
         if value.starts_with(is_quote) != value.ends_with(is_quote) {
             notes.push(Note::warning(span.clone(), "the string has only one of its quotes", "write \"…\""));
         }
@@ -181,32 +200,18 @@ impl Given {
         Some(Given { name: name.trim().to_ascii_lowercase(), text, file, span })
     }
 
-    fn value(&self) -> Vec<Part> {
-        match self.file {
-            true => vec![Part::File(self.text.clone())],
-            false => vec![Part::Text(self.text.clone())],
-        }
+    fn value(&self) -> Value {
+        joined([match self.file {
+            true => Part::File(self.text.clone()),
+            false => Part::Text(self.text.clone()),
+        }])
     }
 }
 
-fn request(span: Range<usize>) -> Request {
-    Request {
-        id: String::new(),
-        url: Vec::new(),
-        verb: "GET".to_owned(),
-        version: Version::Http11,
-        status: None,
-        server: None,
-        port: None,
-        secure: false,
-        cookies: false,
-        redirect: false,
-        body: None,
-        // As the first seed's table shows: as many connections as requests.
-        close: Manner::Graceful,
-        fields: Vec::new(),
-        span,
-    }
+/// A request before anything is said of it.
+pub(super) fn plain() -> Request {
+    // As the first seed's table shows: as many connections as requests.
+    Request { close: Manner::Graceful, ..Request::plain() }
 }
 
 fn said(request: &mut Request, given: &Given, notes: &mut Vec<Note>) {
@@ -217,7 +222,12 @@ fn said(request: &mut Request, given: &Given, notes: &mut Vec<Note>) {
             request.url = given.value();
             request.id.clone_from(&given.text);
         }
-        "verb" => request.verb = given.text.to_ascii_uppercase(),
+        "verb" => {
+            request.verb = given.text.to_ascii_uppercase();
+            if !is_method(&request.verb) {
+                notes.push(Note::error(span(), "this is no method", "Verb = \"GET\""));
+            }
+        }
         "server" => request.server = Some(given.value()),
         "serverport" => match given.text.parse() {
             Ok(port @ 1..) => request.port = Some(port),
@@ -226,7 +236,7 @@ fn said(request: &mut Request, given: &Given, notes: &mut Vec<Note>) {
         "ssl" => request.secure = is_true,
         "keepalive" => request.close = if is_true { Manner::Keep } else { Manner::Graceful },
         "requestdata" => request.body = Some(given.value()),
-        "cookie" => request.fields.push(Field {
+        "cookie" => request.add(Field {
             name: vec![Part::Text("Cookie".to_owned())],
             value: given.value(),
             replaces: true,
@@ -235,12 +245,12 @@ fn said(request: &mut Request, given: &Given, notes: &mut Vec<Note>) {
             // Several lines in one, parted by CR and LF as they were written in C.
             for line in given.text.replace("\\r\\n", "\n").lines().filter(|line| !line.trim().is_empty()) {
                 match line.split_once(':') {
-                    Some((name, value)) => request.fields.push(Field {
+                    Some((name, value)) if !name.trim().is_empty() => request.add(Field {
                         name: vec![Part::Text(name.trim().to_owned())],
-                        value: vec![Part::Text(value.trim().to_owned())],
+                        value: joined([Part::Text(value.trim().to_owned())]),
                         replaces: true,
                     }),
-                    None => {
+                    _ => {
                         notes.push(Note::error(span(), "this is no field", "RequestHeader = \"Name: value\""))
                     }
                 }
@@ -360,13 +370,15 @@ pub fn config(text: &str, notes: &mut Vec<Note>) -> Config {
             "clientmachinesmin" => first = number(),
             "clientmachinesmax" => last = number(),
             "clientmachinesincrement" => step = number(),
-            "comment" => config.settings.comment = value.trim_matches('"').to_owned(),
+            "comment" => {
+                let bare = value.strip_prefix('"').unwrap_or(value);
+                config.settings.comment = bare.strip_suffix('"').unwrap_or(bare).to_owned();
+            }
             // Ours grow as they have to.
             "maxrecvbuffer" => {}
             _ => {
-                let mend = "Duration, WarmupTime, CooldownTime, ThinkTime, NumClientMachines, NumClientThreads, \
-                            ClientMachinesMin, ClientMachinesMax, ClientMachinesIncrement, MaxRecvBuffer, Comment";
-                notes.push(Note::error(span, format!("there is no `{name}`"), format!("there are: {mend}")));
+                let mend = format!("there are: {}", KEYWORDS.join(", "));
+                notes.push(Note::error(span, format!("there is no `{name}`"), mend));
             }
         }
     }

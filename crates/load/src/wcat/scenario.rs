@@ -97,6 +97,61 @@ pub struct Request {
     pub span: Range<usize>,
 }
 
+impl Request {
+    /// A request of which nothing is said: GET over HTTP/1.1, any status below 400, the connection kept.
+    pub fn plain() -> Request {
+        Request {
+            id: String::new(),
+            url: Value::new(),
+            verb: "GET".to_owned(),
+            version: Version::Http11,
+            status: None,
+            server: None,
+            port: None,
+            secure: false,
+            cookies: false,
+            redirect: false,
+            body: None,
+            close: Manner::Keep,
+            fields: Vec::new(),
+            span: 0..0,
+        }
+    }
+
+    /// Takes a field on: beside those of its name, or in their place. Names that are known only when it is sent are
+    /// compared then.
+    pub fn add(&mut self, field: Field) {
+        if let Some(new) = constant(&field.name).filter(|_| field.replaces) {
+            let is_same = |f: &Field| constant(&f.name).is_some_and(|old| old.eq_ignore_ascii_case(&new));
+            self.fields.retain(|field| !is_same(field));
+        }
+        self.fields.push(field);
+    }
+}
+
+/// The name of a request that was given none: what it asks for, or else its place among the steps, from 0.
+pub(crate) fn name_of(url: &Value, at: usize) -> String {
+    constant(url).unwrap_or_else(|| format!("request {}", at + 1))
+}
+
+/// Whether this can be a method (RFC 9110 §9.1): another would break the request.
+pub(crate) fn is_method(text: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token)
+}
+
+impl Scenario {
+    /// Without the places where things stand in their files: what it asks for, to be compared with another.
+    pub fn without_places(mut self) -> Scenario {
+        for step in self.transactions.iter_mut().flat_map(|transaction| transaction.steps.iter_mut()) {
+            if let Step::Request(request) = step {
+                request.span = 0..0;
+            }
+        }
+        self
+    }
+}
+
 /// A header field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -108,7 +163,8 @@ pub struct Field {
     pub replaces: bool,
 }
 
-/// A text that may be another each time: its parts one after the other.
+/// A text that may be another each time: its parts one after the other. No two texts follow each other, and none is empty,
+/// so that what is the same is equal.
 pub type Value = Vec<Part>;
 
 /// A part of a text.
@@ -164,6 +220,19 @@ pub struct Counter {
     pub interval_s: u64,
     /// `Processor(_Total)\% Processor Time`.
     pub path: String,
+}
+
+/// A value of these parts.
+pub(crate) fn joined(parts: impl IntoIterator<Item = Part>) -> Value {
+    let mut value = Value::new();
+    for part in parts {
+        match (value.last_mut(), part) {
+            (_, Part::Text(more)) if more.is_empty() => {}
+            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+            (_, part) => value.push(part),
+        }
+    }
+    value
 }
 
 /// Text that is always the same, if it is.

@@ -190,6 +190,47 @@ fn classes_share_their_weight_and_strangers_are_named() {
 }
 
 #[test]
+fn so_many_are_told_and_the_rest_counted() {
+    let text = format!("scenario {{ {} }}", "x = 1;\n".repeat(1_000));
+    let wrong = gather(&[Source { name: "x".into(), text }]).unwrap_err();
+    assert_eq!(wrong.matches("`scenario` has no `x`").count(), 50);
+    assert!(wrong.ends_with("\nand 951 more\n"), "a thousand, and that nothing is asked: {wrong}");
+}
+
+#[test]
+fn what_a_script_says_is_the_same_however_often() {
+    let mut notes = Vec::new();
+    let text = "SET\nRequestHeader = \"A: 1\\r\\nB: 2\"\nNEW TRANSACTION\nclassId = 1\nNEW REQUEST HTTP\nURL = \"/\"\nRequestHeader = \
+                \"a: 3\"\nRequestData = \"\\\"x\\\"\"\nVerb = \"P T\"\n";
+    let script = script(text, &mut notes);
+    assert_eq!(errors(&notes), ["this is no method"]);
+    let request = &script.transactions[0].requests[0];
+    let fields: Vec<_> =
+        request.fields.iter().map(|f| (constant(&f.name).unwrap(), constant(&f.value).unwrap())).collect();
+    assert_eq!(fields, [("B".to_owned(), "2".to_owned()), ("a".to_owned(), "3".to_owned())]);
+    assert_eq!(request.body, Some(vec![Part::Text("\"x\"".into())]), "one quote is taken off at each side");
+}
+
+#[test]
+fn kinds_are_known_whatever_else_stands_in_them() {
+    let told = |texts: &[&str]| {
+        let sources: Vec<Source> =
+            texts.iter().map(|text| Source { name: "x".into(), text: (*text).to_owned() }).collect();
+        gather(&sources).map(|gathered| outline(&gathered))
+    };
+    let script = "NEW TRANSACTION\nclassId = 1\nNEW REQUEST HTTP\nURL = \"/{a}\"\n";
+    for texts in [
+        &[script, "# {\n1 50\n", "Comment {\nNumClientThreads 4\n"][..],
+        &[script, "duration 5s\nNumClientThreads 4 # {\n"],
+        &["# [run]\n[run]\nclients = 4\n", "// {\nscenario { transaction { request { url = \"/{a}\"; } } }"],
+    ] {
+        let told = told(texts).unwrap();
+        assert!(told.contains("4 virtual clients: 1 × 4"), "{told}");
+        assert!(told.contains("GET /{a} HTTP/1."), "{told}");
+    }
+}
+
+#[test]
 fn files_of_that_time_are_read_in_their_encodings() {
     let text = "url = “ä”";
     let wide = |bytes: fn(u16) -> [u8; 2], mark: [u8; 2]| {

@@ -3,8 +3,10 @@
 //! What is not understood is refused by name: a load that is not the one its author meant proves nothing. Not here: the
 //! grammar (`tree`), sending.
 
+use super::nearest;
 use super::scenario::{
     Counter, Field, Manner, Part, Request, Scenario, Settings, Step, Transaction, Value, Version, constant,
+    is_method, joined, name_of,
 };
 use super::source::Note;
 use super::tree::{self, Attribute, Block, Item};
@@ -56,11 +58,7 @@ impl Reader<'_> {
     /// What `name` is not, in a block that has these.
     fn unknown(&mut self, name: &str, span: &Range<usize>, block: &str, known: &[&str]) {
         let message = format!("`{block}` has no `{name}`");
-        let mend = match nearest(name, known) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("it has: {}", known.join(", ")),
-        };
-        self.error(span, message, mend);
+        self.error(span, message, nearest::mend(name, known));
     }
 
     fn scenario(&mut self, block: &Block) -> Scenario {
@@ -173,7 +171,7 @@ impl Reader<'_> {
             self.error(&block.span, "the request has no url", "add `url = \"/\";`");
         }
         request.id = match id.is_empty() {
-            true => constant(&request.url).unwrap_or_else(|| format!("request {}", at + 1)),
+            true => name_of(&request.url, at),
             false => id.clone(),
         };
         (id, Step::Request(Box::new(request)))
@@ -211,7 +209,12 @@ impl Reader<'_> {
                     }
                     "id" => id = self.text(a),
                     "url" => request.url = self.value(&a.value),
-                    "verb" => request.verb = self.text(a).to_ascii_uppercase(),
+                    "verb" => {
+                        request.verb = self.text(a).to_ascii_uppercase();
+                        if !is_method(&request.verb) {
+                            self.error(&a.value_span, "this is no method", "GET, HEAD, POST …");
+                        }
+                    }
                     "version" => match self.text(a).to_ascii_uppercase().as_str() {
                         "HTTP10" => request.version = Version::Http10,
                         "HTTP11" => request.version = Version::Http11,
@@ -277,11 +280,7 @@ impl Reader<'_> {
             let mend = "add `name = \"…\";`";
             return self.error(&block.span, format!("`{}` has no name", block.name), mend);
         }
-        if replaces && let Some(new) = constant(&name) {
-            let is_same = |f: &Field| constant(&f.name).is_some_and(|old| old.eq_ignore_ascii_case(&new));
-            request.fields.retain(|field| !is_same(field));
-        }
-        request.fields.push(Field { name, value, replaces });
+        request.add(Field { name, value, replaces });
     }
 
     fn sleep(&mut self, block: &Block) -> (String, Step) {
@@ -295,12 +294,15 @@ impl Reader<'_> {
                 }
             }
         }
-        let is_time = match delay.as_slice() {
-            [Part::Random(..)] => true,
-            all => constant(&all.to_vec()).is_some_and(|text| text.parse::<u64>().is_ok()),
-        };
-        if !is_time {
-            self.error(&block.span, "`sleep` needs a delay in milliseconds", "add `delay = 1000;`");
+        if !matches!(delay.as_slice(), [Part::Random(..)]) {
+            match constant(&delay).and_then(|text| text.trim().parse::<u64>().ok()) {
+                // In digits alone, however it was written.
+                Some(ms) => delay = joined([Part::Text(ms.to_string())]),
+                None => {
+                    let mend = "add `delay = 1000;`";
+                    self.error(&block.span, "`sleep` needs a delay in milliseconds", mend);
+                }
+            }
         }
         (id, Step::Sleep(delay))
     }
@@ -469,7 +471,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, value: &tree::Value) -> Value {
-        value.iter().filter_map(|part| self.part(part)).collect()
+        joined(value.iter().filter_map(|part| self.part(part)))
     }
 
     fn part(&mut self, part: &tree::Part) -> Option<Part> {
@@ -508,7 +510,7 @@ impl Reader<'_> {
                         "vclientcount",
                         "vclientindex",
                     ];
-                    let mend = match nearest(name, &KNOWN) {
+                    let mend = match nearest::nearest(name, &KNOWN) {
                         Some(near) if near != name => format!("did you mean `{near}`?"),
                         _ => format!("there are: {}(); only rand is given anything", KNOWN.join("(), ")),
                     };
@@ -521,43 +523,6 @@ impl Reader<'_> {
 }
 
 /// A request before anything is said of it.
-fn plain() -> Request {
-    Request {
-        id: String::new(),
-        url: Value::new(),
-        verb: "GET".to_owned(),
-        version: Version::Http10,
-        status: Some(200),
-        server: None,
-        port: None,
-        secure: false,
-        cookies: true,
-        redirect: false,
-        body: None,
-        close: Manner::Keep,
-        fields: Vec::new(),
-        span: 0..0,
-    }
-}
-
-/// The known name that is at most two letters away.
-fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let distance = |other: &str| {
-        let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-        for (i, a) in name.chars().enumerate() {
-            let mut corner = i;
-            let mut left = i + 1;
-            for (cell, b) in row.iter_mut().skip(1).zip(other.chars()) {
-                let next = (corner + usize::from(a != b)).min(*cell + 1).min(left + 1);
-                corner = *cell;
-                *cell = next;
-                left = next;
-            }
-            if let Some(first) = row.first_mut() {
-                *first = i + 1;
-            }
-        }
-        row.last().copied().unwrap_or(usize::MAX)
-    };
-    known.iter().map(|other| (distance(other), *other)).filter(|(d, _)| *d <= 2).min().map(|(_, other)| other)
+pub(super) fn plain() -> Request {
+    Request { version: Version::Http10, status: Some(200), cookies: true, ..Request::plain() }
 }

@@ -3,7 +3,16 @@
 //! Percentiles of several runs or threads are never averaged: their counts are added first ([`crate::tally`]).
 //! A percentile with fewer than ten values above it is chance; [`Summary::is_thin`] says so.
 //!
+//! What follows from several levels of load has rooms of its own: the knee ([`ramp`]), a curve through them ([`usl`]), and
+//! whether clients were as busy as they should have been ([`little`]).
+//!
 //! Pure. Not here: recording.
+
+pub mod little;
+pub mod ramp;
+pub mod usl;
+
+pub use ramp::{Knee, Level, knee};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +36,9 @@ pub struct Summary {
     pub p75: f64,
     /// 90th percentile.
     pub p90: f64,
+    /// 95th percentile.
+    #[serde(default)]
+    pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
     /// 99.9th percentile.
@@ -52,6 +64,7 @@ impl Summary {
             p50: at(0.5),
             p75: at(0.75),
             p90: at(0.9),
+            p95: at(0.95),
             p99: at(0.99),
             p999: at(0.999),
             max: us(latency.max_ns() as f64),
@@ -61,12 +74,25 @@ impl Summary {
 
     /// The time that the share `q` does not exceed, as far as the spectrum tells: between two of its points the later one.
     pub fn at(&self, q: f64) -> f64 {
-        let exact =
-            [(0.5, self.p50), (0.75, self.p75), (0.9, self.p90), (0.99, self.p99), (0.999, self.p999)];
-        if let Some((_, value)) = exact.iter().find(|(share, _)| (share - q).abs() < 1e-12) {
+        let exact = [
+            (0.5, self.p50),
+            (0.75, self.p75),
+            (0.9, self.p90),
+            (0.95, self.p95),
+            (0.99, self.p99),
+            (0.999, self.p999),
+        ];
+        // Runs that were stored before there was a 95th percentile have a zero in its place.
+        let known = |(share, value): &&(f64, f64)| (share - q).abs() < 1e-12 && *value > 0.0;
+        if let Some((_, value)) = exact.iter().find(known) {
             return *value;
         }
         self.curve.iter().find(|(share, _)| *share >= q).map_or(self.max, |(_, value)| *value)
+    }
+
+    /// Runs that were stored before there was a 95th percentile have it in their spectrum, a little coarser.
+    pub fn mend(&mut self) {
+        self.p95 = self.at(0.95);
     }
 
     /// Whether fewer than ten values lie above the share `q`.
@@ -106,6 +132,7 @@ mod tests {
         (1..=100_000_u64).for_each(|i| latency.record(i * 1_000));
         let summary = Summary::of(&latency).unwrap();
         assert_eq!((summary.count, summary.min, summary.max), (100_000, 1.0, 100_000.0));
+        assert!((summary.p95 - 95_000.0).abs() < 100.0);
         assert!((summary.p50 - 50_000.0).abs() < 60.0 && (summary.p999 - 99_900.0).abs() < 110.0);
         assert_eq!(summary.curve.first(), Some(&(0.0, 1.0)));
         assert_eq!(summary.curve.last(), Some(&(1.0, 100_000.0)));
@@ -113,6 +140,18 @@ mod tests {
         assert!(summary.curve.len() < 250);
         assert!(!summary.is_thin(0.999));
         assert!(summary.is_thin(0.99999));
+    }
+
+    #[test]
+    fn a_run_stored_without_the_95th_percentile_has_it_in_its_spectrum() {
+        let mut latency = Latency::default();
+        (1..=10_000_u64).for_each(|i| latency.record(i * 1_000));
+        let mut stored = serde_json::to_value(Summary::of(&latency).unwrap()).unwrap();
+        stored.as_object_mut().unwrap().remove("p95");
+        let mut summary: Summary = serde_json::from_value(stored).unwrap();
+        assert_eq!(summary.p95, 0.0);
+        summary.mend();
+        assert!((summary.p95 - 9_500.0).abs() < 100.0, "{}", summary.p95);
     }
 
     #[test]

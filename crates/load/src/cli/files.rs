@@ -1,0 +1,109 @@
+//! The files that reports are written to, of a run as of stored ones: flags, opening, writing.
+//!
+//! Files are opened before the run: a run of an hour must not end with a path that cannot be written. Not here: the JSON,
+//! which stored runs are, and the histograms, which they do not have.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::report::model::Run;
+use crate::report::{csv, html, junit, xml};
+
+/// What a report can be written as, of one run or of several.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Report")]
+pub(super) struct Files {
+    /// Write an HTML page with plots; several runs on the same plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Write CSV: a row for each step, or one for a run without
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write CSV: a row for each second
+    #[arg(long, value_name = "FILE")]
+    pub csv_series: Option<PathBuf>,
+
+    /// Write JUnit XML: the verdict, each rule of --fail-if and each kind of --expect is a test case
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
+    /// Write the log.xml of WCAT 6.3; of one run
+    #[arg(long, value_name = "FILE")]
+    pub xml: Option<PathBuf>,
+
+    /// Write the XML log of WCAT 5; of one run
+    #[arg(long, value_name = "FILE")]
+    pub xml5: Option<PathBuf>,
+}
+
+type Make = fn(&[Run]) -> String;
+
+impl Files {
+    /// Each with what makes it.
+    fn all(&self) -> [(&'static str, Option<&Path>, Make); 6] {
+        [
+            ("--html", self.html.as_deref(), html::page),
+            ("--csv", self.csv.as_deref(), csv::steps),
+            ("--csv-series", self.csv_series.as_deref(), csv::series),
+            ("--junit", self.junit.as_deref(), junit::suites),
+            ("--xml", self.xml.as_deref(), |runs| runs.first().map_or_else(String::new, xml::six)),
+            ("--xml5", self.xml5.as_deref(), |runs| runs.first().map_or_else(String::new, xml::five)),
+        ]
+    }
+
+    /// Opens all that are wanted, for so many runs.
+    ///
+    /// # Errors
+    /// Which cannot be written, or cannot hold so many.
+    pub(super) fn open(&self, runs: usize) -> Result<Vec<Opened>, String> {
+        let mut opened = Vec::new();
+        for (flag, path, make) in self.all() {
+            let Some(path) = path else { continue };
+            if runs > 1 && flag.starts_with("--xml") {
+                return Err(format!("{flag} is of one run, as WCAT's was: leave one of the {runs} runs"));
+            }
+            opened.push(Opened { target: Target::create(path)?, make });
+        }
+        Ok(opened)
+    }
+}
+
+/// A file that waits for its report.
+pub(super) struct Opened {
+    target: Target,
+    make: Make,
+}
+
+impl Opened {
+    /// Writes the report of these runs.
+    ///
+    /// # Errors
+    /// A sentence for the person at the command line.
+    pub(super) fn write(mut self, runs: &[Run]) -> Result<(), String> {
+        self.target.write(&(self.make)(runs))
+    }
+}
+
+/// A file that is open, and where it is.
+pub(super) struct Target {
+    file: File,
+    path: PathBuf,
+}
+
+impl Target {
+    pub(super) fn create(path: &Path) -> Result<Target, String> {
+        let file =
+            File::create(path).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        Ok(Target { file, path: path.to_owned() })
+    }
+
+    pub(super) fn write(&mut self, text: &str) -> Result<(), String> {
+        let shown = self.path.display();
+        self.file.write_all(text.as_bytes()).map_err(|error| format!("cannot write `{shown}`: {error}"))
+    }
+}

@@ -1,0 +1,202 @@
+//! Keeping what it takes to make a run again ([`Bundle`]), and `thirst rerun`, which does.
+//!
+//! Not here: what is kept, and what is kept out ([`crate::report::bundle`]).
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Write, stderr};
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser};
+
+use super::args::{Cli, Command};
+use crate::report::bundle::{self, Bundle, FILES_MAX_BYTES, Host, KEPT_OUT};
+use crate::report::model;
+
+/// Makes a stored run again, as it was made.
+#[derive(Debug, Args)]
+pub(super) struct RerunArgs {
+    /// A report written by --json
+    #[arg(value_name = "RUN.json")]
+    pub run: PathBuf,
+
+    /// Flags that come behind those of then: --json FILE, -d 30s, -H 'Authorization: …'
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub more: Vec<String>,
+}
+
+/// What it takes to make the run of this command line again.
+pub(super) fn bundle(files: &[PathBuf]) -> Bundle {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut kept = Bundle { words: bundle::without_secrets(&words), host: host(), ..Bundle::default() };
+    let mut left = FILES_MAX_BYTES;
+    for path in files {
+        let name = path.display().to_string();
+        // It was read a moment ago; if it is gone by now, the run cannot be made again without it.
+        match fs::read(path) {
+            Ok(bytes) if bytes.len() <= left => {
+                left -= bytes.len();
+                kept.files.insert(name, bundle::to_text(&bytes));
+            }
+            _ => kept.too_large.push(name),
+        }
+    }
+    kept
+}
+
+/// On what we run.
+pub(super) fn host() -> Host {
+    let names = rustix::system::uname();
+    let line = |path: &str, key: &str| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let found = text
+            .lines()
+            .find_map(|line| Some(line.strip_prefix(key)?.trim_start_matches([' ', '\t', ':']).to_owned()));
+        found.unwrap_or_default()
+    };
+    let memory_kib: u64 =
+        line("/proc/meminfo", "MemTotal").split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    Host {
+        name: names.nodename().to_string_lossy().into_owned(),
+        system: format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()),
+        processor: line("/proc/cpuinfo", "model name"),
+        cores: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+        memory_bytes: memory_kib * 1024,
+    }
+}
+
+pub(super) fn rerun(args: &RerunArgs) -> Result<ExitCode, String> {
+    let shown = args.run.display().to_string();
+    let text = fs::read_to_string(&args.run).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    let run = model::read(&text, &shown)?;
+    let Some(kept) = run.bundle else {
+        return Err(format!("{shown}: it does not say how it was made; runs of this version do"));
+    };
+    if let Some(job) = &kept.job {
+        return super::wcat::again(job, &args.more);
+    }
+    let folder = Folder::new()?;
+    let places = folder.write(&kept.files)?;
+    let mut words: Vec<String> = Vec::new();
+    let mut skip = false;
+    for word in &kept.words {
+        // Where the reports of then went is no place for those of now.
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        if OUTPUTS.contains(&word.as_str()) {
+            skip = true;
+        } else if !OUTPUTS.iter().any(|flag| word.starts_with(&format!("{flag}="))) {
+            words.push(place(word, &places));
+        }
+    }
+    without_missing(&mut words, &args.more, &kept, &shown)?;
+    words.extend(args.more.iter().cloned());
+    let cli = Cli::try_parse_from(std::iter::once("thirst".to_owned()).chain(words));
+    match cli.map_err(|error| error.to_string())?.command {
+        Command::Run(again) => super::run::run(&again),
+        _ => Err(format!("{shown}: it was not made by `thirst run`")),
+    }
+}
+
+/// Flags that name where something is written.
+const OUTPUTS: [&str; 7] = ["--json", "--html", "--csv", "--csv-series", "--junit", "--hlog", "--xml"];
+
+/// A word of the command line with the file it names where it is now.
+fn place(word: &str, places: &BTreeMap<String, String>) -> String {
+    let split = match word.strip_prefix('@') {
+        Some(name) => ("@", name),
+        None => match word.split_once('=') {
+            Some((flag, name)) if flag.starts_with("--") => (word.get(..flag.len() + 1).unwrap_or(""), name),
+            _ => ("", word),
+        },
+    };
+    places.get(split.1).map_or_else(|| word.to_owned(), |now| format!("{}{now}", split.0))
+}
+
+/// What was kept out has to be given anew.
+fn without_missing(
+    words: &mut Vec<String>,
+    more: &[String],
+    kept: &Bundle,
+    shown: &str,
+) -> Result<(), String> {
+    if let Some(name) = kept.too_large.iter().find(|name| !Path::new(name).exists()) {
+        return Err(format!("{shown}: `{name}` was too large to be kept, and is not there"));
+    }
+    let missing: Vec<String> = words
+        .iter()
+        .filter_map(|word| word.strip_suffix(KEPT_OUT)?.strip_suffix(": ").map(str::to_owned))
+        .map(|name| name.trim_start_matches("--header=").trim_start_matches("-H").to_owned())
+        .collect();
+    for name in missing {
+        let given = |word: &String| {
+            let field = word.trim_start_matches("--header=").trim_start_matches("-H");
+            field.split(':').next().is_some_and(|given| given.eq_ignore_ascii_case(&name))
+        };
+        if !more.iter().any(given) {
+            return Err(format!("{shown}: the value of `{name}` was kept out; give it anew: -H '{name}: …'"));
+        }
+    }
+    // The flag before a field that is gone goes with it.
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        if word.ends_with(KEPT_OUT) {
+            words.remove(at);
+            let is_flag = |word: &String| word == "-H" || word == "--header";
+            if at > 0 && words.get(at - 1).is_some_and(is_flag) {
+                words.remove(at - 1);
+                at -= 1;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    Ok(())
+}
+
+/// A folder for the files of a run that is made again; gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Folder, String> {
+        let path = std::env::temp_dir().join(format!("thirst-rerun-{}", std::process::id()));
+        let made = {
+            use std::os::unix::fs::DirBuilderExt;
+            fs::DirBuilder::new().mode(0o700).create(&path)
+        };
+        made.map_err(|error| format!("cannot make `{}`: {error}", path.display()))?;
+        Ok(Folder(path))
+    }
+
+    /// Writes them; where each is now.
+    fn write(&self, files: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+        let mut places = BTreeMap::new();
+        for (name, text) in files {
+            // In folders as they were then, below this one: a scenario finds what it names beside it.
+            let inside = Path::new(name).components().filter_map(|part| match part {
+                Component::Normal(name) => Some(name),
+                Component::ParentDir => Some(OsStr::new("up")),
+                Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+            });
+            let path = self.0.join(inside.collect::<PathBuf>());
+            let folder = path.parent().unwrap_or(&self.0);
+            let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, bundle::to_bytes(text)));
+            written.map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+            places.insert(name.clone(), path.display().to_string());
+        }
+        Ok(places)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            // It is in the folder for such things; the system clears it some day.
+            let _ = writeln!(stderr(), "thirst: `{}` stays: {error}", self.0.display());
+        }
+    }
+}

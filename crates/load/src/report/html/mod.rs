@@ -1,0 +1,240 @@
+//! The HTML report: one file, no script, nothing fetched; one run in full, or several on one plot.
+//!
+//! Every plot has its numbers in a table beside it. Not here: how a plot is drawn ([`super::plot`]), what is plotted over
+//! time ([`curves`]) and against load ([`load`]).
+
+mod curves;
+mod load;
+mod parts;
+
+use std::fmt::Write;
+
+use super::model::Run;
+use super::plot::{self, escape};
+use super::{rows, style, table, text, units};
+use crate::verdict::Grade;
+use parts::grid;
+
+/// The whole page.
+pub fn page(runs: &[Run]) -> String {
+    let title = match runs {
+        [one] => one.label.clone(),
+        many => format!("{} runs side by side", many.len()),
+    };
+    let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    let _ = write!(
+        out,
+        "<title>{} · thirst</title><style>{}</style></head><body><main>",
+        escape(&title),
+        style::CSS
+    );
+    let _ = write!(out, "<h1>{}</h1>", escape(&title));
+    match runs {
+        [one] => single(one, &mut out),
+        many => several(many, &mut out),
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let _ = write!(
+        out,
+        "<p class=\"soft\">Measured by thirst {version}. Percentiles are never averaged.</p></main></body></html>"
+    );
+    out.push('\n');
+    out
+}
+
+fn single(run: &Run, out: &mut String) {
+    asked(run, out);
+    verdict(run, out);
+    cards(run, out);
+    let alone = std::slice::from_ref(run);
+    load::figures(alone, out);
+    load::table(run, out);
+    times(run, out);
+    curves::spectrum(alone, out);
+    curves::over_time(alone, out);
+    tables(run, out);
+    facts(run, out);
+    let _ = write!(out, "<h2>As text</h2><pre>{}</pre>", escape(text::report(run).trim_start_matches('\n')));
+}
+
+fn several(runs: &[Run], out: &mut String) {
+    out.push_str("<p class=\"soft\">Gain is requests per second over the first run. Single runs: differences are shown, not judged.</p>");
+    let rows: Vec<Vec<String>> = table::rows(runs).into_iter().map(Vec::from).collect();
+    grid(out, "All runs", &table::COLUMNS, &rows);
+    if runs.iter().any(|run| run.verdict.at_least) {
+        out.push_str(
+            "<p class=\"soft\">“at least”: the generator was the limit, the server can do more.</p>",
+        );
+    }
+    compare(runs, out);
+    load::figures(runs, out);
+    curves::spectrum(runs, out);
+    curves::over_time(runs, out);
+    for run in runs {
+        let _ = write!(out, "<h2>{}</h2>", escape(&run.label));
+        asked(run, out);
+        verdict(run, out);
+        load::table(run, out);
+        times(run, out);
+        tables(run, out);
+        facts(run, out);
+    }
+}
+
+fn asked(run: &Run, out: &mut String) {
+    let open = run.asked.open.as_ref().map(|open| text::open_line(run, open));
+    for line in [Some(text::asked(run)), open].into_iter().flatten() {
+        let _ = write!(out, "<p class=\"soft\">{}</p>", escape(&line));
+    }
+}
+
+fn verdict(run: &Run, out: &mut String) {
+    let grade = run.verdict.grade;
+    let class = match grade {
+        Grade::Invalid => " invalid",
+        Grade::Suspect => " suspect",
+        Grade::Valid | Grade::Note => "",
+    };
+    let _ = write!(out, "<div class=\"verdict{class}\"><strong>{}</strong>", grade.word());
+    if !run.verdict.findings.is_empty() {
+        out.push_str("<ul>");
+        for finding in &run.verdict.findings {
+            let _ = write!(out, "<li><strong>{}</strong>: {}", finding.grade.word(), escape(&finding.text));
+            if !finding.mend.is_empty() && finding.grade > Grade::Valid {
+                let _ = write!(out, ". {}", escape(&finding.mend));
+            }
+            out.push_str("</li>");
+        }
+        out.push_str("</ul>");
+    }
+    out.push_str("</div>");
+}
+
+fn cards(run: &Run, out: &mut String) {
+    let at_least = if run.verdict.at_least { "≥ " } else { "" };
+    let mut cards = vec![("requests per second", format!("{at_least}{}", units::rate(run.requests_per_s)))];
+    if let Some(times) = run.times() {
+        cards.push(("median", units::time(times.p50)));
+        cards.push(("99th percentile", units::time(times.p99)));
+    }
+    if let Some(lag) = &run.latency_us.send_lag {
+        cards.push(("send lag, 99th percentile", units::time(lag.p99)));
+    }
+    cards.push(("read per second", units::bytes(run.read_bytes_per_s)));
+    if let Some(ratio) = run.cache.hit_ratio {
+        cards.push(("cache hits", units::percent(ratio)));
+    }
+    if let Some(us) = run.cpu.server_us_per_request {
+        cards.push(("server CPU per request", units::time(us)));
+    }
+    cards.push(("errors", units::whole(run.errors.requests + run.errors.connects)));
+    out.push_str("<dl class=\"cards\">");
+    for (name, value) in cards {
+        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
+    }
+    out.push_str("</dl>");
+}
+
+fn times(run: &Run, out: &mut String) {
+    let mut columns = vec!["", "count"];
+    columns.extend(text::COLUMNS);
+    let rows: Vec<Vec<String>> = text::distributions(run)
+        .into_iter()
+        .map(|(name, summary)| {
+            let mut row = vec![name.to_owned(), units::whole(summary.count)];
+            row.extend(text::cells(summary));
+            row
+        })
+        .collect();
+    let caption = if run.is_open() {
+        format!("Times; ~ rests on fewer than ten values. {}", text::OPEN)
+    } else {
+        "Times; ~ rests on fewer than ten values".to_owned()
+    };
+    grid(out, &caption, &columns, &rows);
+}
+
+/// What came of each URL or request, and of each round.
+fn tables(run: &Run, out: &mut String) {
+    let tables = [("Requests", rows::requests(run)), ("Rounds", rows::rounds(run))];
+    for (name, table) in tables.into_iter().filter_map(|(name, table)| Some((name, table?))) {
+        let _ = write!(out, "<h2>{name}</h2>");
+        let columns: Vec<&str> = table.header.iter().map(String::as_str).collect();
+        let caption = table.below.as_deref().unwrap_or("Those that fail most first, then the slowest");
+        grid(out, caption, &columns, &table.rows);
+    }
+}
+
+fn facts(run: &Run, out: &mut String) {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut add = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    add("requests sent", units::whole(run.requests));
+    for (status, count) in &run.statuses {
+        add(&format!("status {status}"), units::whole(*count));
+    }
+    for (kind, count) in &run.errors.kinds {
+        add(&format!("error {kind}"), units::whole(*count));
+    }
+    add("cache", text::cache_line(run));
+    add("bodies", text::bodies_line(run));
+    for (name, value) in text::facts(run) {
+        add(&name.to_lowercase(), value);
+    }
+    add("read from the wire", units::bytes(run.bytes.read as f64));
+    add("written to the wire", units::bytes(run.bytes.written as f64));
+    for server in &run.cpu.servers {
+        let value = format!(
+            "{:.2} cores, {} per request, {}",
+            server.cores,
+            units::time(server.us_per_request),
+            units::bytes(server.rss_bytes as f64)
+        );
+        add(&format!("CPU and memory of {} (pid {})", server.name, server.pid), value);
+    }
+    add("CPU of thirst", format!("{} per request", units::time(run.cpu.generator_us_per_request)));
+    grid(out, "Answers, bytes, CPU", &["", "value"], &rows);
+}
+
+fn compare(runs: &[Run], out: &mut String) {
+    let bars: Vec<(String, f64, String)> = runs
+        .iter()
+        .map(|run| {
+            let at_least = if run.verdict.at_least { "at least " } else { "" };
+            (run.label.clone(), run.requests_per_s, format!("{at_least}{}", units::rate(run.requests_per_s)))
+        })
+        .collect();
+    out.push_str("<h2>Requests per second</h2><figure>");
+    out.push_str(&plot::bars(
+        "bars",
+        "Requests per second",
+        "One bar for each run, from zero; the values stand in the table above.",
+        &bars,
+    ));
+    out.push_str("</figure>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::table::tests::sample;
+
+    #[test]
+    fn one_file_that_fetches_nothing() {
+        let mut run = sample("http://a/<script>alert(1)</script>", 100.0);
+        run.verdict.at_least = true;
+        for runs in [vec![run.clone()], vec![run.clone(), sample("b", 10_000.0)], vec![]] {
+            let page = page(&runs);
+            for banned in ["<script", "<link", "src=", "@import", "url(", "<img", "<iframe"] {
+                assert!(!page.contains(banned), "{banned}");
+            }
+            assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+            assert_eq!(page.matches("<table").count(), page.matches("</table>").count());
+            assert_eq!(page.matches("role=\"img\"").count(), page.matches("<desc").count());
+            assert!(!page.contains("NaN"));
+        }
+        let page = page(&[run]);
+        assert!(page.contains("Latency spectrum") && page.contains("prefers-color-scheme: dark"));
+        assert!(page.contains("≥ 100"));
+    }
+}

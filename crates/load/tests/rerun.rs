@@ -1,0 +1,109 @@
+//! A run that is made again from its own file: with its files, its load and its seed, and without its secrets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may stop at its first surprise"
+)]
+
+mod common;
+
+use common::{Scratch, Server, number, ok, output};
+
+fn json(path: &str) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_of_a_list_of_urls_is_made_again_though_the_list_is_gone() {
+    let scratch = Scratch::new("rerun-urls");
+    let server = Server::canned(ok("x", ""));
+    let (list, body, first, second) =
+        (scratch.file("urls"), scratch.file("body"), scratch.file("first.json"), scratch.file("second.json"));
+    std::fs::write(&list, "5 /a\n1 /b\n").unwrap();
+    std::fs::write(&body, b"\x00\xff%41 body").unwrap();
+    let run = output(&[
+        "run",
+        &server.url("/"),
+        "--urls",
+        &list,
+        "--pick",
+        "weights",
+        "-b",
+        &format!("@{body}"),
+        "-n",
+        "60",
+        "-c",
+        "2",
+        "-H",
+        "Authorization: Bearer secret",
+        "--seed",
+        "7",
+        "--json",
+        &first,
+    ]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let paths = server.paths.lock().unwrap().clone();
+    let text = std::fs::read_to_string(&first).unwrap();
+    assert!(!text.contains("secret"), "{text}");
+    let bundle = &json(&first)["bundle"];
+    assert!(bundle["host"]["system"].as_str().unwrap().starts_with("Linux "), "{bundle}");
+    std::fs::remove_file(&list).unwrap();
+    std::fs::remove_file(&body).unwrap();
+    let without = output(&["rerun", &first]);
+    assert_eq!(without.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&without.stderr).contains("give it anew: -H 'Authorization: …'"));
+    server.paths.lock().unwrap().clear();
+    let again = output(&["rerun", &first, "-H", "Authorization: Bearer secret", "--json", &second]);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let again = json(&second);
+    assert_eq!((number(&again, "/requests"), number(&again, "/asked/connections")), (60.0, 2.0));
+    assert_eq!(number(&again, "/bytes/written"), number(&json(&first), "/bytes/written"));
+    // The same seed draws the same, client by client; how the clients take turns is the machine's.
+    let count = |paths: &[String], wanted: &str| paths.iter().filter(|path| *path == wanted).count();
+    let now = server.paths.lock().unwrap().clone();
+    assert!(count(&paths, "/a") > count(&paths, "/b") && count(&now, "/a") > count(&now, "/b"));
+}
+
+#[test]
+fn a_run_by_wcats_commands_is_made_again() {
+    let scratch = Scratch::new("rerun-wcat");
+    let server = Server::canned(ok("x", ""));
+    std::fs::create_dir(scratch.file("sub")).unwrap();
+    let (scenario, body, first, second) = (
+        scratch.file("a.ubr"),
+        scratch.file("sub/body.txt"),
+        scratch.file("first.json"),
+        scratch.file("second.json"),
+    );
+    let text = "scenario { duration = 1; transaction { request { url = \"/p\"; verb = POST; postdata = <sub\\body.txt>; } } }";
+    std::fs::write(&scenario, text).unwrap();
+    std::fs::write(&body, "hello").unwrap();
+    let address = server.address.to_string();
+    let script = output(&["wcat.wsf", "-run", "-t", &scenario, "-s", &address, "-v", "3", "-json", &first]);
+    assert!(script.status.success(), "{}", String::from_utf8_lossy(&script.stderr));
+    let direct = output(&["run", &scenario, "-s", &address, "-c", "3", "-d", "300ms", "--json", &second]);
+    assert!(direct.status.success(), "{}", String::from_utf8_lossy(&direct.stderr));
+    std::fs::remove_file(&scenario).unwrap();
+    std::fs::remove_file(&body).unwrap();
+    for (stored, flag) in [(&first, "-json"), (&second, "--json")] {
+        let third = scratch.file("third.json");
+        let again = output(&["rerun", stored, flag, &third]);
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+        let again = json(&third);
+        assert!(number(&again, "/responses") > 0.0);
+        assert_eq!(number(&again, "/asked/connections"), 3.0);
+    }
+}
+
+#[test]
+fn what_cannot_be_made_again_says_so() {
+    let scratch = Scratch::new("rerun-no");
+    let file = scratch.file("x.json");
+    std::fs::write(&file, "{}").unwrap();
+    let run = output(&["rerun", &file]);
+    assert_eq!(run.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&run.stderr).contains("not a report of thirst"));
+    assert_eq!(output(&["rerun", &scratch.file("none.json")]).status.code(), Some(1));
+}
