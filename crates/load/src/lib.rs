@@ -26,6 +26,7 @@ pub mod remote;
 pub mod report;
 pub mod rule;
 pub mod run;
+pub mod search;
 pub mod selftest;
 pub mod sender;
 pub mod stats;

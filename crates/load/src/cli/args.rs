@@ -29,7 +29,7 @@ Exit codes:
   0    the run is VALID or SUSPECT; the report was drawn; the files were written
   1    wrong usage, a file that cannot be read or written, or no connection at all
   3    the run was made, but its verdict is INVALID
-  4    the run was made, and a rule of --fail-if holds
+  4    the run was made, and a rule of --fail-if holds, or --search found no rate at which its rules do
   130  Ctrl-C twice; once ends the run and reports what was measured";
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,7 @@
 //! The command line: flags to a plan, a run to files, an outcome to an exit code.
 //!
 //! Exit codes: 0 the run is VALID or SUSPECT, or the report was drawn; 1 wrong usage, a file that cannot be read or
-//! written, or no connection at all; 3 the run was made but is INVALID; 4 a rule of `--fail-if` holds. Ctrl-C once ends the run with its report,
+//! written, or no connection at all; 3 the run was made but is INVALID; 4 a rule of `--fail-if` holds, or `--search` found nothing. Ctrl-C once ends the run with its report,
 //! twice ends at once with 130; 5 the selftest failed.
 //!
 //! Not here: anything that measures.
@@ -22,6 +22,7 @@ mod run;
 mod run_args;
 mod scenario;
 mod scenario_files;
+mod search;
 mod selftest;
 mod shape;
 mod wcat;

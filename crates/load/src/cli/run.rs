@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::files::Target;
 use super::run_args::RunArgs;
-use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, shape};
+use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, search, shape};
 use crate::check::{Checks, Expect};
 use crate::plan::{Manners, Pick, Plan, Right, Trust, Wish, target};
 use crate::report::model::Run;
@@ -24,10 +24,15 @@ use crate::verdict::Grade;
 const URLS_MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
+    let searches = !args.look.search.is_empty();
     let (plan, method, name, windows) = match what(args)? {
         What::Urls(urls) => {
             let wish = wish(args)?;
-            (plan(args, &urls, &wish)?, wish.method().to_owned(), None, Vec::new())
+            let plan = if searches { search::plan(args, &urls, &wish)? } else { plan(args, &urls, &wish)? };
+            (plan, wish.method().to_owned(), None, Vec::new())
+        }
+        What::Files(_) if searches => {
+            return Err("--search is of URLs; a scenario says itself how much is asked".into());
         }
         What::Files(paths) => {
             let understood = super::scenario::plan(args, &paths)?;
@@ -62,13 +67,18 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     }
     let bundle = super::keep::bundle(&inputs(args));
     let wanted = Wanted { calibrated_per_s: calibrated(args, &plan, &stop), ..wanted };
-    let gathered = run::gather(&plan, &wanted, stop, &mut |_| {}).map_err(|trouble| match trouble {
+    let in_words = |trouble| match trouble {
         Trouble::Unreachable(text) | Trouble::System(text) => text,
-    })?;
-    if let Some(file) = hlog.as_mut() {
-        file.write(&run::histogram_log(&plan, &wanted, &gathered)?)?;
-    }
-    let mut report = run::report(&plan, &wanted, gathered);
+    };
+    let mut report = if searches {
+        search::search(args, plan, &wanted, &stop).map_err(in_words)?
+    } else {
+        let gathered = run::gather(&plan, &wanted, stop, &mut |_| {}).map_err(in_words)?;
+        if let Some(file) = hlog.as_mut() {
+            file.write(&run::histogram_log(&plan, &wanted, &gathered)?)?;
+        }
+        run::report(&plan, &wanted, gathered)
+    };
     report.bundle = Some(bundle);
     report.asked.fail_if = args.look.fail_if.iter().map(ToString::to_string).collect();
     if let Some(file) = json.as_mut() {
@@ -92,7 +102,8 @@ fn inputs(args: &RunArgs) -> Vec<PathBuf> {
 
 /// What a script sees of a run.
 pub(super) fn outcome(report: &Run, fail_if: &[Rule]) -> ExitCode {
-    let failed = rules(fail_if, report);
+    let nowhere = report.search.as_ref().is_some_and(|search| search.capacity_per_s.is_none());
+    let failed = rules(fail_if, report) || nowhere;
     match report.verdict.grade {
         Grade::Invalid => ExitCode::from(EXIT_INVALID),
         _ if failed => ExitCode::from(EXIT_FAILED),
@@ -254,7 +265,7 @@ fn say(args: &RunArgs, report: &Run, json_to_stdout: bool) -> Result<(), String>
     if args.report.quiet {
         return Ok(());
     }
-    let text = text::report(report);
+    let text = crate::search::table(report) + &text::report(report);
     tolerate(if json_to_stdout {
         stderr().write_all(text.as_bytes())
     } else {

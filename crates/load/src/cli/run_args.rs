@@ -203,6 +203,11 @@ pub(super) struct LookArgs {
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<crate::rule::Rule>,
 
+    /// Find the highest rate at which this holds: 'p99<50ms', 'errors<1%'; may be repeated. Begins at --rate, or 100 a second,
+    /// with probes of a quarter of -d
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["requests", "steps", "ramp", "until", "think", "most", "hlog"])]
+    pub search: Vec<crate::rule::Rule>,
+
     /// A page of metrics in Prometheus' format to read each second: http://…, unix:/socket:/metrics; may be repeated
     #[arg(long, value_name = "URL")]
     pub counters: Vec<String>,

@@ -11,7 +11,7 @@ use crate::plan::levels::{self, Levels};
 use crate::plan::{Full, Load, Shape, size};
 
 /// Measured when neither `-d` nor `-n` says how long.
-const DEFAULT_DURATION_S: u64 = 10;
+pub(super) const DEFAULT_DURATION_S: u64 = 10;
 /// Connections of a closed loop, if nobody says.
 const CONNECTIONS: u32 = 10;
 /// Requests in flight at most in an open loop, if nobody says.

@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 pub const SCHEMA: &str = "thirst.run/1";
 
 /// One load test.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Run {
     /// [`SCHEMA`].
     pub schema: String,

@@ -81,6 +81,8 @@ pub(super) struct Client {
     pub sample: Option<Vec<u8>>,
     pub permit: Option<Permit>,
     pub pending: Option<Pending>,
+    /// It has a connection and waits for something to be due.
+    pub stood_ready: bool,
     /// Its number, from 0, over all threads.
     pub index: usize,
     /// Where only some take part, those of low rank do.
@@ -142,6 +144,7 @@ impl Client {
             sample: None,
             permit: None,
             pending: None,
+            stood_ready: false,
             index,
             rank,
             home,

@@ -67,7 +67,10 @@ impl Desk<'_> {
                 }
             };
             let Some(asked) = plan.requests.get(request) else { return self.leave(client, id) };
-            let pending = Pending { request, intended_ns, was_ready: client.socket.is_some(), hops: 0 };
+            // Whoever has just been answered was not there when this was due; but perhaps others stood ready.
+            let stood = std::mem::take(&mut client.stood_ready) || !self.ready.is_empty();
+            let was_ready = client.socket.is_some() && stood;
+            let pending = Pending { request, intended_ns, was_ready, hops: 0 };
             if self.is_kept(client, asked, request, now_ns) {
                 continue;
             }
@@ -202,7 +205,8 @@ impl Desk<'_> {
             }
             Some(_) => {
                 self.idle(client, id);
-                let list = if client.socket.is_some() { &mut self.ready } else { &mut self.unready };
+                client.stood_ready = client.socket.is_some();
+                let list = if client.stood_ready { &mut self.ready } else { &mut self.unready };
                 list.push(id);
                 Gate::Shut
             }
