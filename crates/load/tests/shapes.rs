@@ -75,6 +75,16 @@ fn a_count_of_an_open_loop_is_exact() {
 }
 
 #[test]
+fn a_counted_open_loop_ends_with_its_last_answer() {
+    let (server, _) = slow(Duration::ZERO);
+    let began = Instant::now();
+    let (json, _) = run(&[&server.url("/"), "--rate", "20", "-n", "60"]);
+    // Three seconds of requests; sixty clients that wait for one more each would be three more.
+    assert!(began.elapsed() < Duration::from_millis(4_800), "{:?}", began.elapsed());
+    assert_eq!((number(&json, "/requests"), server.seen()), (60.0, 60), "{json}");
+}
+
+#[test]
 fn steps_of_rates_keep_their_connections_and_are_measured_apart() {
     let (server, _) = slow(Duration::from_millis(1));
     let (json, code) =

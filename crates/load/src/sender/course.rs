@@ -299,6 +299,7 @@ impl Desk<'_> {
             client.permit = self.pacer.admit(at_ns);
         }
         if client.permit.is_none() {
+            self.spent = true;
             return self.leave(client, id);
         }
         client.pending = Some(pending);

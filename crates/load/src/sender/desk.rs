@@ -48,6 +48,9 @@ pub(super) struct Desk<'a> {
     /// When the next round of a throttled closed loop may begin.
     pub slot_ns: u64,
     pub slot_gap_ns: u64,
+    /// Whether a request was refused because enough were counted: clients of an open loop that have nothing to do would
+    /// learn it one by one, each when its next is due.
+    pub spent: bool,
     /// Whether all clients take part all the time.
     pub everyone: bool,
     pub ledger: Ledger,

@@ -89,6 +89,7 @@ impl<'a> Worker<'a> {
             // Threads begin at different points of the gap, so that together they are as even as one.
             slot_ns: load.most_per_s.map_or(0, |rate| (1e9 / rate) as u64 * u64::from(thread)),
             slot_gap_ns: load.most_per_s.map_or(0, per_thread),
+            spent: false,
             everyone: flat,
             ledger: Ledger::new(out.clone()),
             rows: Rows::new(plan.rows.len()),
@@ -158,8 +159,11 @@ impl<'a> Worker<'a> {
     fn is_over(&mut self, now_ns: u64) -> bool {
         let desk = &mut self.desk;
         let stopped = desk.shared.stop.load(Ordering::Relaxed);
+        // Who holds a permit is still on the way to the server.
+        let spent =
+            desk.spent && desk.arrivals.is_some() && self.clients.iter().all(|one| one.permit.is_none());
         let over = desk.plan.load.schedule.phase_at(now_ns) == Phase::Over || desk.is_enough();
-        stopped || ((over || desk.live == 0) && desk.ledger.in_flight() == 0)
+        stopped || ((over || spent || desk.live == 0) && desk.ledger.in_flight() == 0)
     }
 
     fn tick(&mut self, now_ns: u64, phase: Phase) {
