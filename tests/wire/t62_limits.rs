@@ -170,9 +170,11 @@ fn connections_take_their_part_of_the_budget() {
     let mut idle: Vec<_> = (0..500).map(|_| server.connect()).collect();
     let (used, stored) = soon("answers left for connections", || {
         let (used, stored, beside) = figures();
-        (beside > 1 << 20 && stored + beside <= whole).then_some((used, stored))
+        // The two are asked one after the other: the first may still be of the moment before answers left.
+        let is_within = stored + beside <= whole && used <= whole + (64 << 10);
+        (beside > 1 << 20 && is_within).then_some((used, stored))
     });
-    assert!(stored < full && used <= whole + (64 << 10), "{used} {stored} {full}");
+    assert!(stored < full, "{used} {stored} {full}");
     let all = server.json(&["limits"]);
     assert_eq!(limit(&all, "limits.connections_per_address")["used"].as_u64(), Some(501));
     assert_eq!(limit(&all, "log.traces_max_bytes")["from"], "an eighth of memory.size at most");
