@@ -40,7 +40,8 @@ pub(super) fn table(run: &Run, out: &mut String) {
     let (header, rows) = steps::table(run);
     let columns: Vec<&str> = header.iter().map(String::as_str).collect();
     grid(out, "Steps", &columns, &rows);
-    for sentence in steps::sentences(run) {
+    let found = run.search.as_ref().map(|search| search.result.clone());
+    for sentence in found.into_iter().chain(steps::sentences(run)) {
         let _ = write!(out, "<p>{}</p>", escape(&sentence));
     }
 }
