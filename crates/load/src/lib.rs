@@ -9,6 +9,9 @@
 //! was said about it (pure), [`remote`] takes it to other machines (shell). [`run`] is the only place that knows the order,
 //! [`cli`] the only one that knows the flags.
 //!
+//! Beside these, [`search`] says which rate is tried next for a capacity (pure), and [`selftest`] holds the instrument against
+//! [`null_server`], a server of exactly known behaviour (shells).
+//!
 //! Not here: any code of the server. An instrument that shares code with what it measures shares its mistakes.
 
 pub mod check;

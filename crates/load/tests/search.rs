@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use common::{After, Server, number, ok, output, run, thirst};
+use common::{After, Scratch, Server, number, ok, output, run, thirst};
 use serde_json::Value;
 
 /// Answers one request after the other, each in a millisecond or more: never more than 1,000 a second.
@@ -66,7 +66,18 @@ fn a_known_capacity_is_found() {
         let held_p99 = step["response"]["p99"].as_f64().unwrap() < 50_000.0;
         assert!(held_p99 || step["level"].as_f64().unwrap() >= capacity, "{step}");
     }
-    assert!(json["search"]["result"].as_str().unwrap().starts_with("Capacity: "), "{json}");
+    let result = json["search"]["result"].as_str().unwrap();
+    assert!(result.starts_with("Capacity: "), "{json}");
+    // Read back, it is drawn as the curve of load that it is, and its rate is not said to be that of all steps.
+    let scratch = Scratch::new("search");
+    let (stored, page) = (scratch.file("run.json"), scratch.file("page.html"));
+    std::fs::write(&stored, json.to_string()).unwrap();
+    assert!(output(&["report", &stored, "--html", &page]).status.success());
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        html.contains("requests per second asked for") && html.contains(&result.replace('<', "&lt;")),
+        "{result}"
+    );
 }
 
 #[test]
@@ -81,8 +92,34 @@ fn rules_that_never_hold_have_no_capacity() {
     // Down to a hundredth of the first rate, each failure twice.
     let rates: Vec<f64> = probes(&json).into_iter().map(|(rate, _)| rate).collect();
     assert_eq!((rates[..4].to_vec(), rates.last()), (vec![100.0, 100.0, 50.0, 50.0], Some(&1.0)));
-    assert!(text.contains("Search for the highest rate with p50<1us"), "{text}");
+    assert!(
+        text.contains("Search for the highest rate with p50<1us") && !text.contains("over all steps"),
+        "{text}"
+    );
     assert!(text.contains("No capacity: even at 1.0 requests/s not p50<1us: it is "), "{text}");
+}
+
+#[test]
+fn a_server_that_dies_ends_the_search_with_what_it_could_do() {
+    let server = Server::canned(ok("hello", ""));
+    let url = server.url("/");
+    let args =
+        ["run", &url, "-d", "300ms", "--warmup", "50ms", "--search", "errors<1%", "-R", "50", "-t", "1"];
+    let mut child = thirst(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let held: Vec<String> = said.by_ref().take(2).map(Result::unwrap).collect();
+    assert!(held[1].contains("100/s") && held[1].contains("held"), "{held:?}");
+    // No more connections are taken, and those there are belong to runs that end.
+    drop(server);
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    let _ = said.count();
+    let code = child.wait().unwrap().code();
+    let best = ["50", "100", "200", "400"]
+        .iter()
+        .any(|rate| text.contains(&format!("errors<1% held at {rate} requests/s.")));
+    assert!(best && text.contains("Ended early (at ") && text.contains("is the server running"), "{text}");
+    assert_eq!(code, Some(0), "{text}");
 }
 
 #[test]
@@ -98,7 +135,7 @@ fn ctrl_c_ends_the_search_with_what_there_is() {
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
-    assert!(text.contains("Ended by Ctrl-C; p99<50ms held at 50 requests/s."), "{text}");
+    assert!(text.contains("Ended early (Ctrl-C): p99<50ms held at 50 requests/s."), "{text}");
 }
 
 #[test]

@@ -95,3 +95,20 @@ fn a_rate_beyond_the_generator_is_found_out_before_the_run() {
         assert!(json.get("calibrated_per_s").is_none(), "{flags:?}");
     }
 }
+
+#[test]
+fn what_this_machine_has_none_left_of_is_not_the_servers_fault() {
+    let server = Server::canned(ok("hello", ""));
+    let run = format!(
+        "ulimit -n 40; exec {} run {} -c 100 -t 1 -d 500ms --json - -q",
+        env!("CARGO_BIN_EXE_thirst"),
+        server.url("/")
+    );
+    let output = std::process::Command::new("bash").args(["-c", &run]).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = json["verdict"]["findings"].as_array().unwrap();
+    let codes: Vec<&str> = findings.iter().map(|finding| finding["code"].as_str().unwrap()).collect();
+    assert!(codes.contains(&"no-files") && !codes.contains(&"server-lost"), "{json}");
+    let found = findings.iter().find(|finding| finding["code"] == "no-files").unwrap();
+    assert!(found["mend"].as_str().unwrap().contains("ulimit -n"), "{found}");
+}

@@ -14,8 +14,9 @@ use super::shape::DEFAULT_DURATION_S;
 use crate::pacer::Schedule;
 use crate::plan::{Plan, Target, Wish, levels, size};
 use crate::report::model::{Probe, Run, Search, Step};
+use crate::report::units;
 use crate::run::{Trouble, Wanted};
-use crate::search::{self, Bounds, End, Found, Next, Outcome, Seen, Tried};
+use crate::search::{self, Bounds, End, Next, Outcome, Seen, Tried};
 
 /// Requests per second to begin with, if --rate does not say.
 const START: f64 = 100.0;
@@ -27,6 +28,8 @@ const OF_CEILING: f64 = 0.7;
 const PROBE: u32 = 4;
 /// … and has at least so many requests, of which three are above a 99th percentile.
 const REQUESTS: f64 = 300.0;
+/// Why a person ends a search.
+const CTRL_C: &str = "Ctrl-C";
 
 /// The plan of the flags, as an open loop.
 pub(super) fn plan(args: &RunArgs, urls: &[Target], wish: &Wish) -> Result<Plan, String> {
@@ -54,16 +57,23 @@ pub(super) fn search(
     let mut began_unix_ms = None;
     let found = loop {
         let (rate, whole) = match search::next(&bounds, &history) {
-            Next::Done(found) => break Some(found),
+            Next::Done(found) => break Ok(found),
             Next::Probe(rate) => (rate, false),
             Next::Confirm(rate) => (rate, true),
         };
         plan.load.schedule = schedule(args, rate, whole);
-        let run = crate::run::run(&plan, wanted, Arc::clone(stop))?;
+        let run = match crate::run::run(&plan, wanted, Arc::clone(stop)) {
+            Ok(run) => run,
+            // A server that is gone has shown what it can do, and what it cannot.
+            Err(Trouble::Unreachable(why)) if last.is_some() => {
+                break Err(format!("at {}/s: {why}", units::rate(rate)));
+            }
+            Err(trouble) => return Err(trouble),
+        };
         if stop.load(Ordering::Relaxed) {
             // Half a probe says nothing, but without any other it is all there is.
             last.get_or_insert(run);
-            break None;
+            break Err(CTRL_C.to_owned());
         }
         let Seen { outcome, why } = search::outcome(rules, &run);
         let began = *began_unix_ms.get_or_insert(run.started_unix_ms);
@@ -85,18 +95,15 @@ pub(super) fn search(
     };
     let mut run = last.ok_or_else(|| Trouble::System("nothing was tried".to_owned()))?;
     steps.sort_by(|a, b| a.level.total_cmp(&b.level));
-    search.capacity_per_s = capacity(found, &history);
-    search.at_least = found.is_none_or(|found| found.end == End::Generator);
-    search.result = search::result(&search, found);
+    let held = history.iter().filter(|tried| tried.outcome == Outcome::Held).map(|tried| tried.rate);
+    (search.capacity_per_s, search.at_least) = match &found {
+        Ok(found) => (found.capacity, found.end == End::Generator),
+        Err(why) => (held.reduce(f64::max), why == CTRL_C),
+    };
+    search.result = search::result(&search, found.as_ref().copied().map_err(String::as_str));
     run.steps = steps;
     run.search = Some(search);
     Ok(run)
-}
-
-/// What was found, or the best there was when the person had enough.
-fn capacity(found: Option<Found>, history: &[Tried]) -> Option<f64> {
-    let held = || history.iter().filter(|tried| tried.outcome == Outcome::Held).map(|tried| tried.rate);
-    found.map_or_else(|| held().reduce(f64::max), |found| found.capacity)
 }
 
 /// How long a rate is tried, and what passes before it is measured.

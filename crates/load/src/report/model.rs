@@ -141,6 +141,11 @@ impl Run {
         self.latency_us.response.as_ref().or(self.latency_us.last_byte.as_ref())
     }
 
+    /// Whether its numbers are those of its steps together; the steps of a search are runs of their own.
+    pub fn is_stepped(&self) -> bool {
+        !self.steps.is_empty() && self.search.is_none()
+    }
+
     /// Whether the clock said when requests were sent.
     pub fn is_open(&self) -> bool {
         self.asked.open.is_some()

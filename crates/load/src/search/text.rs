@@ -45,8 +45,8 @@ pub fn table(run: &Run) -> String {
     out
 }
 
-/// The result in a sentence. `found` is none if the person ended it.
-pub fn result(search: &Search, found: Option<Found>) -> String {
+/// The result in a sentence: what was found, or why the search ended before.
+pub fn result(search: &Search, found: Result<Found, &str>) -> String {
     let rules = search.rules.join(", ");
     let why = |at: f64| {
         let failed = |probe: &&Probe| probe.rate == at && !probe.why.is_empty();
@@ -55,22 +55,22 @@ pub fn result(search: &Search, found: Option<Found>) -> String {
     let lowest = search.probes.iter().map(|probe| probe.rate).fold(f64::INFINITY, f64::min);
     let held = search.probes.iter().filter(|probe| probe.outcome == Outcome::Held.word());
     match found {
-        None => match held.map(|probe| probe.rate).reduce(f64::max) {
-            Some(best) => format!("Ended by Ctrl-C; {rules} held at {} requests/s.", rate(best)),
-            None => format!("Ended by Ctrl-C before {rules} held at any rate."),
+        Err(why) => match held.map(|probe| probe.rate).reduce(f64::max) {
+            Some(best) => format!("Ended early ({why}): {rules} held at {} requests/s.", rate(best)),
+            None => format!("Ended early ({why}): {rules} held at no rate."),
         },
-        Some(Found { capacity: Some(most), end: End::Edge(above) }) => {
+        Ok(Found { capacity: Some(most), end: End::Edge(above) }) => {
             format!("Capacity: {} requests/s, confirmed. At {}/s: {}.", rate(most), rate(above), why(above))
         }
-        Some(Found { capacity: Some(most), end: End::Generator }) => format!(
+        Ok(Found { capacity: Some(most), end: End::Generator }) => format!(
             "Capacity: at least {} requests/s, confirmed; more than this generator can tell of. Give it more threads or cores, or another machine.",
             rate(most)
         ),
-        Some(Found { capacity: Some(most), .. }) => format!(
+        Ok(Found { capacity: Some(most), .. }) => format!(
             "Capacity: about {} requests/s, not confirmed: what held at one moment did not at the next. Measure longer with -d.",
             rate(most)
         ),
-        Some(Found { capacity: None, .. }) => {
+        Ok(Found { capacity: None, .. }) => {
             format!("No capacity: even at {} requests/s {}.", rate(lowest), why(lowest))
         }
     }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn results() {
-        let of = |capacity, end| result(&search(), Some(Found { capacity, end }));
+        let of = |capacity, end| result(&search(), Ok(Found { capacity, end }));
         for (told, wanted) in [
             (
                 of(Some(780.0), End::Edge(800.0)),
@@ -109,8 +109,11 @@ mod tests {
             (of(Some(780.0), End::Generator), "Capacity: at least 780 requests/s, confirmed; more than"),
             (of(Some(780.0), End::Noise), "Capacity: about 780 requests/s, not confirmed"),
             (of(None, End::Nowhere), "No capacity: even at 400 requests/s "),
-            (result(&search(), None), "Ended by Ctrl-C; p99<50ms, errors<1% held at 780 requests/s."),
-            (result(&Search::default(), None), "Ended by Ctrl-C before"),
+            (
+                result(&search(), Err("Ctrl-C")),
+                "Ended early (Ctrl-C): p99<50ms, errors<1% held at 780 requests/s.",
+            ),
+            (result(&Search::default(), Err("at 9/s: gone")), "Ended early (at 9/s: gone): "),
         ] {
             assert!(told.starts_with(wanted), "{told}");
         }

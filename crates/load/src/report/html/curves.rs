@@ -111,7 +111,7 @@ pub(super) fn over_time(runs: &[Run], out: &mut String) {
 
 /// When it was measured: the window, or that of each step.
 fn windows(run: &Run) -> Vec<(f64, f64)> {
-    if run.steps.is_empty() {
+    if !run.is_stepped() {
         return vec![(run.series.window_start_s, run.series.window_end_s)];
     }
     run.steps.iter().map(|step| (step.start_s, step.start_s + step.elapsed_s)).collect()

@@ -42,7 +42,8 @@ pub(super) fn table(run: &Run, out: &mut String) {
     out.push_str("<div class=\"tight\">");
     grid(out, "Steps", &columns, &rows);
     out.push_str("</div>");
-    for sentence in steps::sentences(run) {
+    let found = run.search.as_ref().map(|search| search.result.clone());
+    for sentence in found.into_iter().chain(steps::sentences(run)) {
         let _ = write!(out, "<p>{}</p>", escape(&sentence));
     }
 }

@@ -49,7 +49,7 @@ fn head(run: &Run, out: &mut String) {
     }
     line!(out, "");
     let at_least = if run.verdict.at_least { "at least " } else { "" };
-    let together = if run.steps.is_empty() { "" } else { ", over all steps" };
+    let together = if run.is_stepped() { ", over all steps" } else { "" };
     pair(out, "Requests per second", &format!("{at_least}{}{together}", units::rate(run.requests_per_s)));
     for (name, summary) in headline(run) {
         let typical = format!(
@@ -153,7 +153,7 @@ pub(super) fn asked(run: &Run) -> String {
 /// One line on an open loop: how much, how spaced, and what became of what was too much.
 pub(super) fn open_line(run: &Run, open: &Open) -> String {
     let rate = match (run.steps.first(), run.steps.last()) {
-        (Some(first), Some(last)) => {
+        (Some(first), Some(last)) if run.is_stepped() => {
             format!("{} to {}", steps::level(first.level), steps::level(last.level))
         }
         _ => steps::level(open.rate),
