@@ -49,6 +49,15 @@ pub struct Job {
     pub seed: u64,
     /// A name for the run.
     pub label: Option<String>,
+    /// The counters of its settings are read.
+    #[serde(default)]
+    pub extended: bool,
+    /// Counters that are read instead.
+    #[serde(default)]
+    pub counters: Option<Vec<String>>,
+    /// Pages of metrics that are read each second.
+    #[serde(default)]
+    pub metrics: Vec<String>,
 }
 
 /// Which machine does it.
@@ -73,6 +82,21 @@ pub struct Understood {
     pub machines: u64,
 }
 
+impl Understood {
+    /// Counters of Windows that are to be read: those that were asked for, or else those of the settings if they were.
+    pub fn counters(&self, job: &Job) -> Vec<String> {
+        let of_settings =
+            || self.gathered.settings.counters.iter().map(|counter| counter.path.clone()).collect();
+        let mut all = match &job.counters {
+            Some(counters) => counters.clone(),
+            None if job.extended => of_settings(),
+            None => Vec::new(),
+        };
+        all.dedup();
+        all
+    }
+}
+
 impl Job {
     /// The names of the files its scenario needs.
     ///
@@ -80,6 +104,13 @@ impl Job {
     /// What is wrong with the scenario.
     pub fn needs(&self) -> Result<Vec<String>, String> {
         Ok(files(&gather(&self.sources)?.scenario))
+    }
+
+    /// The servers it asks, as they are named.
+    pub fn servers_of(&self, understood: &Understood) -> Vec<String> {
+        let named =
+            if self.servers.is_empty() { &understood.gathered.settings.servers } else { &self.servers };
+        named.iter().map(|name| name.split(':').next().unwrap_or_default().to_owned()).collect()
     }
 
     /// What `machine` has to do.

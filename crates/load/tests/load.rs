@@ -256,6 +256,51 @@ fn gzip_is_decoded_by_sample() {
 }
 
 #[test]
+fn compression_is_told_of_each_type_of_content() {
+    let pages = |letter: u8, length: usize| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&vec![letter; length]).unwrap();
+        encoder.finish().unwrap()
+    };
+    let (html, css) = (pages(b'h', 40_000), pages(b'c', 3_000));
+    let lengths = (html.len() as f64, css.len() as f64);
+    let server = Server::start(move |stream, seen| {
+        let (of, coding, body) = match seen.path().as_str() {
+            "/page" => ("text/html; charset=utf-8", "Content-Encoding: gzip\r\n", html.as_slice()),
+            "/style" => ("Text/CSS", "Content-Encoding: gzip\r\n", css.as_slice()),
+            _ => ("image/png", "", &[7_u8; 500][..]),
+        };
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {of}\r\n{coding}Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        After::Keep
+    });
+    // The image comes first: what is decoded must not hang on which answer a client sees first.
+    let urls = ["/logo", "/style", "/page"].map(|path| server.url(path));
+    let output = output(&["run", &urls[0], &urls[1], &urls[2], "-n", "30", "-c", "1", "--json", "-"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let types = json["bytes"]["types"].as_array().unwrap();
+    let of = |name: &str| types.iter().find(|one| one["type"] == name).unwrap_or_else(|| panic!("{json}"));
+    assert_eq!(types.len(), 3, "{json}");
+    for (name, bodies, coded, decoded) in [
+        ("text/html", 10.0 * lengths.0, 10.0 * lengths.0, 400_000.0),
+        ("text/css", 10.0 * lengths.1, 10.0 * lengths.1, 30_000.0),
+        ("image/png", 5_000.0, 0.0, 5_000.0),
+    ] {
+        let one = of(name);
+        assert_eq!((number(one, "/answers"), number(one, "/bodies")), (10.0, bodies), "{one}");
+        assert_eq!((number(one, "/coded"), number(one, "/decoded")), (coded, decoded), "{one}");
+    }
+    assert_eq!(number(&json, "/bytes/decoded"), 435_000.0);
+    let text = String::from_utf8(output.stderr).unwrap();
+    let row = text.lines().find(|line| line.trim_start().starts_with("text/html")).unwrap();
+    assert!(row.contains("400 kB") && row.ends_with("100 %"), "{text}");
+}
+
+#[test]
 fn the_server_is_found_by_its_port() {
     let server = Server::canned(ok("x", ""));
     let (json, _) = run(&[&server.url("/"), "-d", "500ms"]);

@@ -280,23 +280,29 @@ fn histograms_are_read_by_who_knows_the_format() {
 }
 
 #[test]
-fn stored_runs_are_written_as_anything_but_histograms() {
+fn stored_runs_are_written_as_anything_the_run_itself_is() {
     let (scratch, server) = (Scratch::new("stored"), server());
-    let (csv, xml, xml5, html) =
-        (scratch.file("a.csv"), scratch.file("a.xml"), scratch.file("b.xml"), scratch.file("a.html"));
-    let flags = ["--csv", &csv, "--xml", &xml, "--xml5", &xml5, "--html", &html];
+    let [csv, xml, xml5, html, hlog] =
+        ["a.csv", "a.xml", "b.xml", "a.html", "a.hlog"].map(|name| scratch.file(name));
+    let flags = ["--csv", &csv, "--xml", &xml, "--xml5", &xml5, "--html", &html, "--hlog", &hlog];
     stepped(&scratch, &server, &flags);
     let stored = scratch.file("run.json");
     let first: Vec<String> =
-        [&csv, &xml, &xml5, &html].map(|file| std::fs::read_to_string(file).unwrap()).into();
+        [&csv, &xml, &xml5, &html, &hlog].map(|file| std::fs::read_to_string(file).unwrap()).into();
     let mut args = vec!["report", &stored, "-q"];
     args.extend(flags);
     assert_eq!(output(&args).status.code(), Some(0));
-    for (file, first) in [&csv, &xml, &xml5, &html].into_iter().zip(first) {
+    for (file, first) in [&csv, &xml, &xml5, &html, &hlog].into_iter().zip(first) {
         assert_eq!(std::fs::read_to_string(file).unwrap(), first, "{file}");
     }
+    // As a thirst before this one stored it.
+    let old = scratch.file("old.json");
+    let mut stored_then: Value = serde_json::from_str(&std::fs::read_to_string(&stored).unwrap()).unwrap();
+    assert!(stored_then.as_object_mut().unwrap().remove("histograms").is_some());
+    std::fs::write(&old, stored_then.to_string()).unwrap();
     for (args, say) in [
-        (vec!["report", &stored, "--hlog", "x"], "only the run itself can write it"),
+        (vec!["report", &old, "--hlog", &hlog], "it has no histograms"),
+        (vec!["report", &stored, &stored, "--hlog", &hlog], "--hlog is of one run"),
         (vec!["report", &stored, &stored, "--xml", &xml], "--xml is of one run"),
         (vec!["report", &stored, &stored, "--xml5", &xml], "--xml5 is of one run"),
         (vec!["report", &stored, "--csv", "/no/such/folder/x"], "cannot write `/no/such/folder/x`"),

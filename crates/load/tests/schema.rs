@@ -19,9 +19,10 @@ use common::{Server, ok, run};
 use serde_json::{Value, json};
 use thirst::counters::{CounterSeries, Counters};
 use thirst::report::bundle::{Bundle, Host};
+use thirst::report::hlog::Histogram;
 use thirst::report::model::{
     Asked, Bytes, Cache, Connections, Connects, Cpu, Errors, Latencies, Open, Point, Probe, Row, Run, SCHEMA,
-    Search, Series, Server as Watched, Step, Thread,
+    Search, Series, Server as Watched, Step, Thread, TypeBytes,
 };
 use thirst::stats::Summary;
 use thirst::verdict::{Finding, Grade, Verdict};
@@ -218,6 +219,14 @@ fn full() -> Run {
             gzip_bodies: 1,
             opaque_bodies: 1,
             decoded_samples: 1,
+            types: vec![TypeBytes {
+                name: "text/html".into(),
+                answers: 1,
+                bodies: 1,
+                coded: 1,
+                decoded: Some(1),
+                decoded_samples: 1,
+            }],
         },
         cache: Cache {
             hits: 1,
@@ -243,6 +252,13 @@ fn full() -> Run {
         rounds_done: 1,
         kept: 1,
         changed: 1,
+        histograms: vec![Histogram {
+            times: "last-byte".into(),
+            step: Some(0),
+            start_s: 0.0,
+            length_s: 1.0,
+            cells_us: vec![(1, 1)],
+        }],
         ended: Some("why".into()),
         calibrated_per_s: Some(1.0),
         search: Some(Search {

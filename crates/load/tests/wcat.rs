@@ -177,6 +177,57 @@ fn two_machines_are_one_result() {
 }
 
 #[test]
+fn counters_are_read_by_the_clients_and_stand_in_the_log() {
+    let scratch = Scratch::new("wcat-counters");
+    let server = Server::canned(ok("x", ""));
+    let page = Server::canned(ok("samovar_requests_total 7\n", "Content-Type: text/plain\r\n"));
+    let [config, script, distribution] = five(&scratch, 2);
+    let (file, log, report) =
+        (scratch.file("counters.cfg"), scratch.file("log.xml"), scratch.file("run.json"));
+    std::fs::write(&file, "# of the host\nProcessor(_Total)\\% Processor Time\n").unwrap();
+    let (address, metrics) = (server.address.to_string(), page.url("/metrics"));
+    let controller = Controller::start(&[
+        "-c",
+        &config,
+        "-s",
+        &script,
+        "-d",
+        &distribution,
+        "-a",
+        &address,
+        "-p",
+        &file,
+        "-x",
+        &log,
+        "-json",
+        &report,
+        "-metrics",
+        &metrics,
+        "-listen",
+        "127.0.0.1:0",
+        "-u",
+        "3s",
+    ]);
+    let (one, two) = (controller.client(&[]), controller.client(&[]));
+    for client in [one, two] {
+        assert!(client.wait_with_output().unwrap().status.success());
+    }
+    let (output, said) = controller.end();
+    assert!(output.status.success(), "{said}");
+    let run = json(&report);
+    let series = run["counters"]["series"].as_array().unwrap();
+    assert!(series.iter().any(|one| one["name"] == "host cpu"), "{run}");
+    assert!(series.iter().any(|one| one["source"] == metrics.as_str()), "{run}");
+    // One of the two machines reads the page, each second once.
+    assert!((2..=6).contains(&page.seen()), "{}", page.seen());
+    let log = std::fs::read_to_string(&log).unwrap();
+    let log: String = log.split_whitespace().collect();
+    assert!(log.contains("<Object>Processor</Object><Instance>_Total</Instance><Name>%ProcessorTime</Name>"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("  Processor(_Total)\\% Processor Time\n"), "{text}");
+}
+
+#[test]
 fn who_does_not_know_the_token_is_sent_away_and_the_run_goes_on() {
     let scratch = Scratch::new("wcat-token");
     let server = Server::canned(ok("x", ""));

@@ -90,20 +90,14 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     pub files: Files,
 
-    /// Only a run itself has the histograms
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub hlog: Option<PathBuf>,
-
     /// No table on the terminal
     #[arg(short = 'q', long)]
     pub quiet: bool,
 }
 
 const REPORT_HELP: &str = "\
-Stored runs hold percentiles and no histograms: an HdrHistogram log is written by the run itself, with --hlog.
-
   thirst report first.json second.json --html both.html --csv both.csv
-  thirst report run.json --xml log.xml";
+  thirst report run.json --xml log.xml --hlog run.hlog";
 
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
@@ -115,8 +109,8 @@ pub(super) struct CheckArgs {
 }
 
 const CHECK_HELP: &str = "\
-Nothing is sent; such files cannot be run yet. Quotes that were pasted, missing semicolons and settings that are all
-commented out are understood, and said with their place; what cannot be meant, or is not there yet, is an error.
+Nothing is sent; `thirst run` runs them. Quotes that were pasted, missing semicolons and settings that are all commented
+out are understood, and said with their place; what cannot be meant, or is refused, is an error.
 
 Exit codes:
   0    the files can be read

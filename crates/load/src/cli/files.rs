@@ -1,7 +1,7 @@
 //! The files that reports are written to, of a run as of stored ones: flags, opening, writing.
 //!
 //! Files are opened before the run: a run of an hour must not end with a path that cannot be written. Not here: the
-//! JSON, which stored runs are, and the histograms, which they do not have.
+//! JSON, which stored runs are.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::report::model::Run;
-use crate::report::{csv, html, junit, xml};
+use crate::report::{csv, hlog, html, junit, xml};
 
 /// What a report can be written as, of one run or of several.
 #[derive(Clone, Debug, Default, Args)]
@@ -39,20 +39,25 @@ pub(super) struct Files {
     /// Write the XML log of WCAT 5; of one run
     #[arg(long, value_name = "FILE")]
     pub xml5: Option<PathBuf>,
+
+    /// Write an HdrHistogram log, in microseconds: a line for each step and kind of time; of one run
+    #[arg(long, value_name = "FILE")]
+    pub hlog: Option<PathBuf>,
 }
 
-type Make = fn(&[Run]) -> String;
+type Make = fn(&[Run]) -> Result<String, String>;
 
 impl Files {
     /// Each with what makes it.
-    fn all(&self) -> [(&'static str, Option<&Path>, Make); 6] {
+    fn all(&self) -> [(&'static str, Option<&Path>, Make); 7] {
         [
-            ("--html", self.html.as_deref(), html::page),
-            ("--csv", self.csv.as_deref(), csv::steps),
-            ("--csv-series", self.csv_series.as_deref(), csv::series),
-            ("--junit", self.junit.as_deref(), junit::suites),
-            ("--xml", self.xml.as_deref(), |runs| runs.first().map_or_else(String::new, xml::six)),
-            ("--xml5", self.xml5.as_deref(), |runs| runs.first().map_or_else(String::new, xml::five)),
+            ("--html", self.html.as_deref(), |runs| Ok(html::page(runs))),
+            ("--csv", self.csv.as_deref(), |runs| Ok(csv::steps(runs))),
+            ("--csv-series", self.csv_series.as_deref(), |runs| Ok(csv::series(runs))),
+            ("--junit", self.junit.as_deref(), |runs| Ok(junit::suites(runs))),
+            ("--xml", self.xml.as_deref(), |runs| Ok(runs.first().map_or_else(String::new, xml::six))),
+            ("--xml5", self.xml5.as_deref(), |runs| Ok(runs.first().map_or_else(String::new, xml::five))),
+            ("--hlog", self.hlog.as_deref(), |runs| runs.first().map_or(Ok(String::new()), hlog::log)),
         ]
     }
 
@@ -64,8 +69,8 @@ impl Files {
         let mut opened = Vec::new();
         for (flag, path, make) in self.all() {
             let Some(path) = path else { continue };
-            if runs > 1 && flag.starts_with("--xml") {
-                return Err(format!("{flag} is of one run, as WCAT's was: leave one of the {runs} runs"));
+            if runs > 1 && (flag.starts_with("--xml") || flag == "--hlog") {
+                return Err(format!("{flag} is of one run: leave one of the {runs} runs"));
             }
             opened.push(Opened { target: Target::create(path)?, make });
         }
@@ -85,7 +90,7 @@ impl Opened {
     /// # Errors
     /// A sentence for the person at the command line.
     pub(super) fn write(mut self, runs: &[Run]) -> Result<(), String> {
-        self.target.write(&(self.make)(runs))
+        self.target.write(&(self.make)(runs)?)
     }
 }
 

@@ -5,21 +5,20 @@ use std::io::{Write, stdout};
 
 use super::args::ReportArgs;
 use crate::report::model::{self, Run};
-use crate::report::table;
+use crate::report::{hlog, table};
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), String> {
-    if args.hlog.is_some() {
-        return Err(
-            "--hlog: stored runs have percentiles and no histograms; only the run itself can write it, with \
-                    `thirst run URL --hlog FILE`"
-                .to_owned(),
-        );
-    }
     let mut runs: Vec<Run> = Vec::with_capacity(args.runs.len());
     for path in &args.runs {
         let text =
             fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
         runs.push(model::read(&text, &path.display().to_string())?);
+    }
+    // Before anything is opened: a file that is there already is worth more than an empty one.
+    if args.files.hlog.is_some()
+        && let (Some(path), true) = (args.runs.first(), runs.iter().any(|run| run.histograms.is_empty()))
+    {
+        return Err(format!("{}: {}", path.display(), hlog::NONE));
     }
     for file in args.files.open(runs.len())? {
         file.write(&runs)?;

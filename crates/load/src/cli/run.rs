@@ -45,7 +45,6 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let told = &args.report;
     let json_to_stdout = told.json.as_deref() == Some(Path::new("-"));
     let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(Target::create).transpose()?;
-    let mut hlog = told.hlog.as_deref().map(Target::create).transpose()?;
     let files = told.files.open(1)?;
     let stop = watch_ctrl_c()?;
     let wanted = Wanted {
@@ -73,11 +72,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let mut report = if searches {
         search::search(args, plan, &wanted, &stop).map_err(in_words)?
     } else {
-        let gathered = run::gather(&plan, &wanted, stop, &mut |_| {}).map_err(in_words)?;
-        if let Some(file) = hlog.as_mut() {
-            file.write(&run::histogram_log(&plan, &wanted, &gathered)?)?;
-        }
-        run::report(&plan, &wanted, gathered)
+        run::run(&plan, &wanted, stop).map_err(in_words)?
     };
     report.bundle = Some(bundle);
     report.asked.fail_if = args.look.fail_if.iter().map(ToString::to_string).collect();

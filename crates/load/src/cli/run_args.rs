@@ -205,7 +205,7 @@ pub(super) struct LookArgs {
 
     /// Find the highest rate at which this holds: 'p99<50ms', 'errors<1%'; may be repeated. Begins at --rate, or 100 a second,
     /// with probes of a quarter of -d
-    #[arg(long, value_name = "RULE", conflicts_with_all = ["requests", "steps", "ramp", "until", "think", "most", "hlog"])]
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["requests", "steps", "ramp", "until", "think", "most"])]
     pub search: Vec<crate::rule::Rule>,
 
     /// A page of metrics in Prometheus' format to read each second: http://…, unix:/socket:/metrics; may be repeated
@@ -235,10 +235,6 @@ pub(super) struct RunReportArgs {
 
     #[command(flatten)]
     pub files: Files,
-
-    /// Write the histograms as an HdrHistogram log, in microseconds: a line for each step and kind of time
-    #[arg(long, value_name = "FILE")]
-    pub hlog: Option<PathBuf>,
 
     /// A name for the run in tables and plots
     #[arg(long, value_name = "NAME")]

@@ -67,7 +67,7 @@ fn control(tool: Tool, args: &[String]) -> Result<ExitCode, String> {
         label: Some(understood.label.clone()),
         method: understood.plan.requests.first().map_or("GET", |request| request.method.as_str()).to_owned(),
         progress: !control.quiet,
-        counted: counted(&control, &understood)?,
+        counted: counted(&job, &understood),
         ..Wanted::default()
     };
     let run = match here {
@@ -101,7 +101,7 @@ pub(super) fn again(job: &Job, more: &[String]) -> Result<ExitCode, String> {
         label: Some(understood.label.clone()),
         method: "GET".to_owned(),
         progress: !control.quiet,
-        counted: counted(&control, &understood)?,
+        counted: counted(job, &understood),
         ..Wanted::default()
     };
     let run = run::run(&understood.plan, &wanted, watch_ctrl_c()?).map_err(said)?;
@@ -114,24 +114,30 @@ pub(super) fn again(job: &Job, more: &[String]) -> Result<ExitCode, String> {
 }
 
 /// Counters are read where they are asked for: with -x those of the settings, with -p those of a file.
-fn counted(control: &Control, understood: &Understood) -> Result<Counted, String> {
-    let mut counters: Vec<wcat::Counter> = Vec::new();
-    if control.extended && control.counters.is_none() {
-        counters.clone_from(&understood.gathered.settings.counters);
+fn counted(job: &Job, understood: &Understood) -> Counted {
+    let known = |host: &str| is_here(host) || job.servers_of(understood).iter().any(|server| server == host);
+    let settings = understood.gathered.settings.counters.iter().filter(|_| job.extended);
+    if let Some(note) = windows::elsewhere(settings.map(|counter| counter.host.as_str()), &known) {
+        tell(&format!("wcat: {note}"));
     }
-    if let Some(name) = &control.counters {
-        let bytes = std::fs::read(path(name)).map_err(|error| format!("cannot read `{name}`: {error}"))?;
-        let source = wcat::Source::decode(name, &bytes);
-        let mut notes = Vec::new();
-        counters = windows::file(&source.text, &mut notes);
-        notes.iter().for_each(|note| tell(source.render(note).trim_end()));
-        if notes.iter().any(|note| note.severity == wcat::Severity::Error) {
-            return Err("nothing was sent: the counters cannot be read".to_owned());
-        }
+    Counted { windows: understood.counters(job), pages: job.metrics.clone(), ..Counted::default() }
+}
+
+/// The counters that a file of WCAT 5 names.
+fn counters_of(name: &str) -> Result<Vec<wcat::Counter>, String> {
+    let bytes = std::fs::read(path(name)).map_err(|error| format!("cannot read `{name}`: {error}"))?;
+    let source = wcat::Source::decode(name, &bytes);
+    let mut notes = Vec::new();
+    let counters = windows::file(&source.text, &mut notes);
+    notes.iter().for_each(|note| tell(source.render(note).trim_end()));
+    if notes.iter().any(|note| note.severity == wcat::Severity::Error) {
+        return Err("nothing was sent: the counters cannot be read".to_owned());
     }
-    let mut windows: Vec<String> = counters.into_iter().map(|counter| counter.path).collect();
-    windows.dedup();
-    Ok(Counted { windows, pages: control.metrics.clone(), ..Counted::default() })
+    let known = |host: &str| is_here(host);
+    if let Some(note) = windows::elsewhere(counters.iter().map(|counter| counter.host.as_str()), &known) {
+        tell(&format!("{name}: {note}"));
+    }
+    Ok(counters)
 }
 
 fn said(trouble: Trouble) -> String {
@@ -158,8 +164,13 @@ fn job(control: &Control) -> Result<Job, String> {
         single_ip: control.single_ip,
         label: control.comment.clone(),
         seed: 1,
+        extended: control.extended,
+        metrics: control.metrics.clone(),
         ..Job::default()
     };
+    if let Some(name) = &control.counters {
+        job.counters = Some(counters_of(name)?.into_iter().map(|counter| counter.path).collect());
+    }
     let paths: Vec<PathBuf> = control.files.iter().map(|name| path(name)).collect();
     scenario::read(&paths, &mut job)?;
     Ok(job)

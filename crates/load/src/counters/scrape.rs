@@ -101,7 +101,7 @@ impl Page {
             } else {
                 let input = buffer.get(..read).unwrap_or_default();
                 let progress = reader
-                    .feed(input, &mut |piece| {
+                    .feed(input, &mut |_, piece| {
                         let room = TEXT_MAX_BYTES.saturating_add(1).saturating_sub(body.len());
                         body.extend_from_slice(piece.get(..room).unwrap_or(piece));
                     })

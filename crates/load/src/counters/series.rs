@@ -59,6 +59,22 @@ impl Counters {
         self.series.iter().find(|series| series.name == name)
     }
 
+    /// Adds what another machine read and this one did not; of what both read, one is enough.
+    pub fn merge(&mut self, other: Counters) {
+        if self.interval_s != other.interval_s {
+            // Points of other lengths do not fit; machines of one run have the same.
+            return;
+        }
+        for series in other.series {
+            if self.find(&series.name).is_none() {
+                self.series.push(series);
+            }
+        }
+        self.notes.extend(other.notes);
+        self.notes.sort_unstable();
+        self.notes.dedup();
+    }
+
     /// Every series over the measured window, in seconds since the start of the run. What has no point there has no
     /// row.
     pub fn rows(&self, window: &Range<f64>) -> Vec<Row> {
@@ -155,6 +171,20 @@ mod tests {
             points: points.to_vec(),
             extremes: Vec::new(),
         }
+    }
+
+    #[test]
+    fn what_several_machines_read_is_kept_once() {
+        let counters = |interval_s: u64, names: &[&str], note: &str| Counters {
+            interval_s,
+            series: names.iter().map(|name| series(name, "", &[(0, interval_s as f64)])).collect(),
+            notes: vec![note.to_owned()],
+        };
+        let mut mine = counters(1, &["a", "b"], "x");
+        mine.merge(counters(1, &["b", "c"], "x"));
+        mine.merge(counters(2, &["d"], "y"));
+        let names: Vec<&str> = mine.series.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!((names, mine.notes.len()), (vec!["a", "b", "c"], 1));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::frame::{ANY_BYTES, hear, say};
 use super::{FromClient, FromController, PORT, VERSION};
 use crate::job::Machine;
-use crate::run::{self, Trouble, Wanted};
+use crate::run::{self, Counted, Trouble, Wanted};
 
 /// Between two calls to a controller that is not there yet.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -69,7 +69,12 @@ pub fn serve(
     let listener = stream.try_clone().map_err(lost)?;
     let (heard, done) = (Arc::clone(stop), Arc::clone(&over));
     thread::spawn(move || listen(listener, &heard, &done));
-    let wanted = Wanted { method: "GET".to_owned(), ..Wanted::default() };
+    // One machine reads pages for all: read by each they would be load of their own.
+    let counted = match number {
+        0 => Counted { windows: understood.counters(&job), pages: job.metrics.clone(), ..Counted::default() },
+        _ => Counted::default(),
+    };
+    let wanted = Wanted { method: "GET".to_owned(), counted, ..Wanted::default() };
     let stream = Mutex::new(stream);
     let speak = |message: &FromClient| match stream.lock() {
         Ok(mut stream) => say(&mut *stream, message),

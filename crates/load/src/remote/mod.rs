@@ -20,7 +20,7 @@ use crate::tally::series::Slice;
 /// Where a controller listens, as WCAT's does.
 pub const PORT: u16 = 7232;
 /// Controller and clients must be of one kind.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a client says.
 #[derive(Debug, Serialize, Deserialize)]

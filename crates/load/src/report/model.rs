@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bundle::Bundle;
+use super::hlog::Histogram;
 pub use super::stored::read;
 use crate::counters::Counters;
 use crate::rule::Numbers;
@@ -94,6 +95,9 @@ pub struct Run {
     /// What was counted at the server and beside it, second by second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
+    /// The distributions of times as they were counted, of the whole run and of each level of load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histograms: Vec<Histogram>,
     /// The rule that ended the run before its time, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -389,13 +393,36 @@ pub struct Bytes {
     pub heads: u64,
     /// Bodies as they came, still encoded, without chunk framing.
     pub bodies: u64,
-    /// Bodies after decoding gzip, estimated from a sample; absent when a coding was met that is not decoded.
+    /// Bodies after decoding, estimated from samples of each type; absent when a coding was met that is not decoded.
     pub decoded: Option<u64>,
     /// Of the bodies, those that came in a coding of which samples are decoded: gzip, br, zstd.
     pub gzip_bodies: u64,
     /// Of the bodies, those in a coding that is not decoded.
     pub opaque_bodies: u64,
     /// Bodies that were decoded to learn the ratio.
+    pub decoded_samples: u64,
+    /// Each type of content by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<TypeBytes>,
+}
+
+/// Bodies of one type of content.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TypeBytes {
+    /// The type, without its parameters; empty for answers that do not say.
+    #[serde(rename = "type")]
+    pub name: String,
+    /// Answers with a body.
+    pub answers: u64,
+    /// Bodies as they came, still encoded, without chunk framing.
+    pub bodies: u64,
+    /// Of these, in any coding.
+    pub coded: u64,
+    /// Bodies after decoding, estimated from samples of the type, or if it has none of all types; absent when a coding was
+    /// met that is not decoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decoded: Option<u64>,
+    /// Bodies of the type that were decoded.
     pub decoded_samples: u64,
 }
 

@@ -1,8 +1,8 @@
-//! The tables of URLs, requests and rounds: which of many rows are shown, and in what order.
+//! The tables of URLs, requests, rounds and types of content: which of many rows are shown, and in what order.
 //!
 //! Text and HTML draw the same cells. Not here: drawing.
 
-use super::model::{Row, Run};
+use super::model::{Row, Run, TypeBytes};
 use super::units;
 
 /// Rows that are shown at most; the JSON has them all.
@@ -28,6 +28,38 @@ pub(super) fn requests(run: &Run) -> Option<Table> {
 /// The same of rounds.
 pub(super) fn rounds(run: &Run) -> Option<Table> {
     table(&run.rounds, "round")
+}
+
+/// Bytes of each type of content and what compression saved of it, those of most bytes first; `None` where it would say
+/// no more than the line on bodies.
+pub(super) fn types(run: &Run) -> Option<Table> {
+    let mut order: Vec<&TypeBytes> = run.bytes.types.iter().collect();
+    if order.len() < 2 && order.iter().all(|one| one.coded == 0) {
+        return None;
+    }
+    order.sort_by_key(|one| std::cmp::Reverse(one.bodies));
+    let left_out = order.len().saturating_sub(SHOWN);
+    let below = (left_out > 0)
+        .then(|| format!("{} more are left out; all are in the JSON", units::whole(left_out as u64)));
+    let header = ["content type", "answers", "bytes", "coded", "decoded", "saved"].map(str::to_owned).into();
+    let rows = order.into_iter().take(SHOWN).map(type_cells).collect();
+    Some(Table { header, rows, below })
+}
+
+fn type_cells(one: &TypeBytes) -> Vec<String> {
+    let share = |part: u64, whole: u64| format!("{:.0} %", part as f64 * 100.0 / whole.max(1) as f64);
+    // Small bodies can grow in a coding; that is no saving, and has to be seen.
+    let saved = |decoded: u64| {
+        format!("{:.0} %", (decoded as f64 - one.bodies as f64) * 100.0 / decoded.max(1) as f64)
+    };
+    vec![
+        if one.name.is_empty() { "(not said)".to_owned() } else { short(&one.name) },
+        units::whole(one.answers),
+        units::bytes(one.bodies as f64),
+        share(one.coded, one.bodies),
+        one.decoded.map_or_else(|| "not known".to_owned(), |decoded| units::bytes(decoded as f64)),
+        one.decoded.filter(|_| one.coded > 0).map_or_else(|| "-".to_owned(), saved),
+    ]
 }
 
 fn table(all: &[Row], thing: &str) -> Option<Table> {
@@ -100,6 +132,38 @@ mod tests {
         );
         assert_eq!(table.rows[1][1..], ["10", "0", "0 µs", "49.0 ms", "100 B"]);
         assert!(table.below.unwrap().starts_with("30 more with 300 answers and 0 failures"));
+    }
+
+    #[test]
+    fn types_say_what_compression_saved_where_there_is_something_to_say() {
+        let mut run = sample("a", 10.0);
+        let one = |name: &str, bodies: u64, coded: u64, decoded: Option<u64>| TypeBytes {
+            name: name.to_owned(),
+            answers: 10,
+            bodies,
+            coded,
+            decoded,
+            decoded_samples: 1,
+        };
+        assert!(types(&run).is_none());
+        run.bytes.types = vec![one("text/html", 1_000, 0, Some(1_000))];
+        assert!(types(&run).is_none());
+        run.bytes.types = vec![
+            one("", 10, 0, Some(10)),
+            one("text/html", 1_000, 1_000, Some(4_000)),
+            one("image/svg+xml", 500, 500, Some(400)),
+            one("x/y", 100, 50, None),
+        ];
+        let rows = types(&run).unwrap().rows;
+        assert_eq!(
+            rows,
+            [
+                ["text/html", "10", "1.00 kB", "100 %", "4.00 kB", "75 %"],
+                ["image/svg+xml", "10", "500 B", "100 %", "400 B", "-25 %"],
+                ["x/y", "10", "100 B", "50 %", "not known", "-"],
+                ["(not said)", "10", "10 B", "0 %", "10 B", "-"],
+            ]
+        );
     }
 
     #[test]

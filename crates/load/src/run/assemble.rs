@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Gathered, StepSeen, Wanted, steps};
+use super::{Gathered, StepSeen, Wanted, bytes, steps};
 use crate::pacer::Spacing;
 use crate::plan::{Full, Plan, Shape};
 use crate::report::model::{
-    Asked, Bytes, Cache, Connections, Connects, Cpu, Errors, Latencies, Open, Point, Row, Run, SCHEMA,
-    Series, Server, Thread,
+    Asked, Cache, Connections, Connects, Cpu, Errors, Latencies, Open, Point, Row, Run, SCHEMA, Series,
+    Server, Thread,
 };
 use crate::sender::meter::Usage;
 use crate::stats::Summary;
@@ -24,7 +24,7 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
     let per_s = |count: u64| if window_s > 0.0 { count as f64 / window_s } else { 0.0 };
     let cpu = cpu(&gathered, &tally, window_s);
     let asked = asked(plan, wanted, &gathered);
-    let bytes = bytes(&tally, &gathered);
+    let bytes = bytes::bytes(&tally, &gathered.ratios);
     let instrument = instrument(plan, wanted, &tally, &gathered, &cpu, window_s);
     let verdict = verdict::judge(&facts(plan, &tally, &gathered, &cpu, instrument));
     let statuses: BTreeMap<u16, u64> = tally.statuses().collect();
@@ -79,6 +79,7 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
         kept: tally.counts.kept,
         changed: tally.counts.changed,
         bundle: None,
+        histograms: super::histograms::histograms(plan, &gathered),
         counters: gathered.counters,
         ended: gathered.ended,
         calibrated_per_s: wanted.calibrated_per_s,
@@ -273,23 +274,6 @@ fn latencies(tally: &Tally) -> Latencies {
         revalidated_first_byte: of(Span::RevalidatedFirstByte),
         revalidated_last_byte: of(Span::RevalidatedLastByte),
         round: of(Span::Round),
-    }
-}
-
-fn bytes(tally: &Tally, gathered: &Gathered) -> Bytes {
-    let counts = &tally.counts;
-    let plain = counts.body_bytes.saturating_sub(counts.coded_body_bytes + counts.opaque_body_bytes);
-    let undone = gathered.ratio.apply(counts.coded_body_bytes);
-    let decoded = undone.filter(|_| counts.opaque_body_bytes == 0).map(|undone| plain + undone);
-    Bytes {
-        read: counts.wire_read_bytes,
-        written: counts.wire_written_bytes,
-        heads: counts.head_bytes,
-        bodies: counts.body_bytes,
-        decoded,
-        gzip_bodies: counts.coded_body_bytes,
-        opaque_bodies: counts.opaque_body_bytes,
-        decoded_samples: gathered.ratio.bodies,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::usage::{self, Root, link};
 /// What was heard and seen.
 pub(super) struct Watched {
     pub series: Series,
-    pub ratio: decode::Ratio,
+    pub ratios: decode::Ratios,
     pub steps: Vec<StepSeen>,
     /// The rule that ended the run, in words.
     pub ended: Option<String>,
@@ -36,7 +36,7 @@ pub(super) fn collect(
     let schedule = &plan.load.schedule;
     let mut progress = progress::Progress::new(wanted.progress, schedule.clone(), plan.load.count);
     let mut series = Series::default();
-    let mut ratio = decode::Ratio::default();
+    let mut ratios = decode::Ratios::default();
     let mut steps: Vec<StepSeen> = schedule.steps.iter().map(|_| StepSeen::default()).collect();
     let mut present: Option<usize> = None;
     let mut watch = watch::Watch::new(&wanted.until, schedule);
@@ -71,7 +71,7 @@ pub(super) fn collect(
                 }
             }
             Ok(Message::Sample(sample)) => {
-                ratio.add(sample.coding, &sample.body);
+                ratios.add(sample.media, sample.coding, &sample.body);
                 shared.samples_out.fetch_sub(1, Ordering::Relaxed);
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -88,5 +88,5 @@ pub(super) fn collect(
     if let Some(step) = present.and_then(|step| steps.get_mut(step)) {
         step.after = Some(usage::read(roots));
     }
-    Watched { series, ratio, steps, ended }
+    Watched { series, ratios, steps, ended }
 }

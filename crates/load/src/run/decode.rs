@@ -3,9 +3,11 @@
 //! Bounded: a body that would grow beyond [`LIMIT_BYTES`] is given up and counted as broken, so a decompression
 //! bomb costs milliseconds, not memory: nothing decoded is kept. Not here: choosing the sample (the sender does).
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::wire::Coding;
+use crate::tally::types::Bodies;
+use crate::wire::{Coding, Media};
 use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,47 @@ pub struct Ratio {
     pub bodies: u64,
     /// Bodies that are not whole in their coding, or too large.
     pub broken: u64,
+}
+
+/// The same of each type of content: pages shrink otherwise than scripts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ratios {
+    types: BTreeMap<Media, Ratio>,
+}
+
+impl Ratios {
+    /// Decodes one body.
+    pub fn add(&mut self, media: Media, coding: Coding, body: &[u8]) {
+        self.types.entry(media).or_default().add(coding, body);
+    }
+
+    /// Adds what another process decoded.
+    pub fn merge(&mut self, other: &Ratios) {
+        other.types.iter().for_each(|(media, ratio)| self.types.entry(*media).or_default().merge(ratio));
+    }
+
+    /// Those of this type.
+    pub fn of(&self, media: &Media) -> Ratio {
+        self.types.get(media).copied().unwrap_or_default()
+    }
+
+    /// All together.
+    pub fn all(&self) -> Ratio {
+        let mut all = Ratio::default();
+        self.types.values().for_each(|ratio| all.merge(ratio));
+        all
+    }
+
+    /// How large these bodies are when decoded, judging by the samples of their type, or else of all types; `None` if none was
+    /// decoded, or some are in a coding that is not decoded.
+    pub fn decoded(&self, media: &Media, bodies: &Bodies) -> Option<u64> {
+        if bodies.opaque_bytes > 0 {
+            return None;
+        }
+        let coded =
+            self.of(media).apply(bodies.coded_bytes).or_else(|| self.all().apply(bodies.coded_bytes))?;
+        Some(bodies.bytes.saturating_sub(bodies.coded_bytes).saturating_add(coded))
+    }
 }
 
 impl Ratio {
@@ -126,6 +169,27 @@ mod tests {
             ratio.add(coding, &body[..body.len() - 3]);
             assert_eq!((ratio.bodies, ratio.broken), (1, 1), "{coding:?}");
         }
+    }
+
+    #[test]
+    fn each_type_by_its_own_samples() {
+        let (html, css, none) = (Media::of(b"text/html"), Media::of(b"text/css"), Media::default());
+        let bodies =
+            |coded_bytes| Bodies { answers: 1, bytes: coded_bytes + 100, coded_bytes, opaque_bytes: 0 };
+        let mut ratios = Ratios::default();
+        assert_eq!((ratios.decoded(&html, &bodies(0)), ratios.decoded(&html, &bodies(5))), (Some(100), None));
+        let (small, large) = (gzip(&vec![b'a'; 100_000]), gzip(&(0..=255).collect::<Vec<u8>>()));
+        ratios.add(html, Coding::Gzip, &small);
+        ratios.add(css, Coding::Gzip, &large);
+        assert_eq!(ratios.decoded(&html, &bodies(3 * small.len() as u64)), Some(300_100));
+        assert_eq!(ratios.decoded(&css, &bodies(2 * large.len() as u64)), Some(612));
+        // What was never sampled shrinks as all together do.
+        let coded = (small.len() + large.len()) as u64;
+        assert_eq!(ratios.decoded(&none, &bodies(coded)), Some(100_356));
+        assert_eq!(ratios.decoded(&html, &Bodies { opaque_bytes: 1, ..bodies(10) }), None);
+        let mut twice = ratios.clone();
+        twice.merge(&ratios);
+        assert_eq!((twice.all().bodies, twice.of(&css).decoded), (4, 512));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! Not here: flags, files, colours.
 
 mod assemble;
+mod bytes;
 mod calibrate;
 mod collect;
 pub mod decode;
@@ -13,8 +14,6 @@ mod histograms;
 pub(crate) mod progress;
 mod steps;
 mod watch;
-
-pub use histograms::histogram_log;
 
 pub use calibrate::{calibrate, worth as worth_calibrating};
 
@@ -86,7 +85,7 @@ pub struct Gathered {
     outcomes: Vec<Outcome>,
     steps: Vec<StepSeen>,
     series: Series,
-    ratio: decode::Ratio,
+    ratios: decode::Ratios,
     roots: Vec<Root>,
     notes: Vec<String>,
     same_host: bool,
@@ -118,7 +117,7 @@ impl Gathered {
             mine.after = mine.after.take().or(theirs.after);
         }
         other.series.points().iter().for_each(|slice| self.series.add(slice));
-        self.ratio.merge(&other.ratio);
+        self.ratios.merge(&other.ratios);
         if self.roots.is_empty() {
             self.roots = other.roots;
         }
@@ -132,7 +131,11 @@ impl Gathered {
         };
         self.interrupted |= other.interrupted;
         self.ended = self.ended.take().or(other.ended);
-        self.counters = self.counters.take().or(other.counters);
+        match (self.counters.as_mut(), other.counters) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (None, theirs) => self.counters = theirs,
+            (Some(_), None) => {}
+        }
         self.lost.extend(other.lost);
         self.carried.merge(other.carried);
     }
@@ -244,13 +247,13 @@ pub fn gather(
                 }
             }
         }
-        let collect::Watched { series, ratio, steps, ended } = watched;
+        let collect::Watched { series, ratios, steps, ended } = watched;
         let interrupted = shared.stop.load(Ordering::Relaxed);
         Ok(Gathered {
             outcomes,
             steps,
             series,
-            ratio,
+            ratios,
             roots,
             notes,
             same_host,
@@ -263,7 +266,7 @@ pub fn gather(
         })
     })?;
     gathered.carried = watch.carried();
-    gathered.notes.extend(gathered.ratio.note());
+    gathered.notes.extend(gathered.ratios.all().note());
     let connected = shared.connected.load(Ordering::Relaxed);
     if !connected && !gathered.interrupted {
         let why = gathered.outcomes.iter().flat_map(|outcome| outcome.whole.samples.values()).next();
@@ -288,7 +291,8 @@ fn sources(counted: &Counted, roots: &[Root], same_host: bool) -> Result<Vec<Sou
         return Ok(Vec::new());
     }
     let mut sources = Vec::new();
-    if same_host || !counted.windows.is_empty() {
+    // Of a server that is elsewhere this host says nothing.
+    if same_host {
         sources.push(Source::Host);
     }
     if !roots.is_empty() {

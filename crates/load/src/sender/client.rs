@@ -61,6 +61,8 @@ pub(super) struct Exchange {
     pub read_bytes: u64,
     /// The peer takes no more bytes of this request.
     pub cut_off: bool,
+    /// Whether it is known if the body is kept for the decoder.
+    pub looked_at: bool,
 }
 
 /// One virtual client of a thread; sockets come and go in it.
@@ -76,8 +78,9 @@ pub(super) struct Client {
     pub exchange: Exchange,
     /// Bytes of a request that is this client's own.
     pub out: Vec<u8>,
-    /// Answers so far; every so many, a body is kept for the decoder.
+    /// Answers so far.
     pub answers: u64,
+    /// The coded body that comes in now, if it is kept for the decoder.
     pub sample: Option<Vec<u8>>,
     pub permit: Option<Permit>,
     pub pending: Option<Pending>,
@@ -138,6 +141,7 @@ impl Client {
                 written: 0,
                 read_bytes: 0,
                 cut_off: false,
+                looked_at: false,
             },
             out: Vec::new(),
             answers: 0,

@@ -16,6 +16,7 @@ use rustls::pki_types::ServerName;
 use super::client::{Client, State};
 use super::ledger::Ledger;
 use super::meter::Meter;
+use super::sampling::Sampling;
 use super::timers::Timers;
 use super::tls::{Broken, Session};
 use super::wheel::{TICK_NS, Wheel};
@@ -59,6 +60,7 @@ pub(super) struct Desk<'a> {
     /// Results of each round.
     pub rounds: Rows,
     pub first: First,
+    pub sampling: Sampling,
     pub meter: Meter,
     pub slice: Slice,
     pub out: Sender<Message>,

@@ -20,8 +20,6 @@ use crate::visitor::{Habits, Visitor};
 use crate::wcat::Manner;
 use crate::wire::{Coding, Ending, Head, Progress, head};
 
-/// One answer in so many of a client has its body decoded, if it is coded; the first always.
-const SAMPLE_EVERY: u64 = 1024;
 /// Longest coded body that is decoded.
 const SAMPLE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 /// Coded bodies under way to the decoder at most, over all threads.
@@ -56,11 +54,9 @@ impl Desk<'_> {
             written: 0,
             read_bytes: 0,
             cut_off: false,
+            looked_at: false,
         };
         client.round_started_ns.get_or_insert(pending.intended_ns.unwrap_or(now_ns));
-        if client.answers.is_multiple_of(SAMPLE_EVERY) {
-            client.sample = Some(Vec::new());
-        }
         client.state = State::Busy;
         self.ledger.counts().all_requests += 1;
         if let Some(step) = phase.measured() {
@@ -211,9 +207,14 @@ impl Desk<'_> {
         client.exchange.read_bytes += input.len() as u64;
         client.exchange.first_byte_ns.get_or_insert(now_ns);
         let checks = &self.plan.manners.checks;
-        let Client { reader, probe, sample, .. } = client;
-        let fed = reader.feed(input, &mut |piece| {
+        let Client { reader, probe, sample, exchange, .. } = client;
+        let sampling = &mut self.sampling;
+        let fed = reader.feed(input, &mut |head, piece| {
             probe.feed(checks, piece);
+            if is_decoded(head.coding) && !exchange.looked_at {
+                exchange.looked_at = true;
+                *sample = sampling.is_due(&head.media).then(Vec::new);
+            }
             if let Some(kept) = sample.as_mut()
                 && kept.len() + piece.len() <= SAMPLE_LIMIT_BYTES
             {
@@ -356,6 +357,7 @@ impl Desk<'_> {
             status: head.status,
             cached: head.cached,
             coding: head.coding,
+            media: head.media,
             first_byte_ns: exchange.first_byte_ns.unwrap_or(now_ns).saturating_sub(exchange.started_ns),
             last_byte_ns,
             lag_ns,
@@ -421,14 +423,12 @@ impl Desk<'_> {
 
     fn offer_sample(&mut self, client: &Client, head: Head, body: Vec<u8>) {
         let whole = body.len() as u64 == client.reader.body_bytes() && !body.is_empty();
-        if matches!(head.coding, Coding::Gzip | Coding::Brotli | Coding::Zstd)
-            && whole
-            && self.shared.samples_out.load(Ordering::Relaxed) < SAMPLES_OUT
-        {
-            self.shared.samples_out.fetch_add(1, Ordering::Relaxed);
-            // Nobody listens any more only when the run is being torn down.
-            let _ = self.out.send(Message::Sample(Sample { coding: head.coding, body }));
+        if !whole || self.shared.samples_out.load(Ordering::Relaxed) >= SAMPLES_OUT {
+            return self.sampling.missed(&head.media);
         }
+        self.shared.samples_out.fetch_add(1, Ordering::Relaxed);
+        // Nobody listens any more only when the run is being torn down.
+        let _ = self.out.send(Message::Sample(Sample { coding: head.coding, media: head.media, body }));
     }
 
     /// The exchange failed; the connection is of no further use.
@@ -466,6 +466,14 @@ impl Desk<'_> {
             client.visitor =
                 Some(Box::new(Visitor::new(Habits { cookies: true, keeps: plan.manners.keeps })));
         }
+    }
+}
+
+/// Whether samples of this coding are decoded.
+fn is_decoded(coding: Coding) -> bool {
+    match coding {
+        Coding::Gzip | Coding::Brotli | Coding::Zstd => true,
+        Coding::Identity | Coding::Other => false,
     }
 }
 

@@ -13,6 +13,7 @@ mod exchange;
 mod ledger;
 pub mod meter;
 mod redirect;
+mod sampling;
 mod socket;
 mod timers;
 mod tls;
@@ -35,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Plan;
 use crate::tally::series::Slice;
 use crate::tally::{Rows, Tally};
-use crate::wire::Coding;
+use crate::wire::{Coding, Media};
 
 /// The clock of a run: nanoseconds since its start.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +102,8 @@ pub enum Message {
 pub struct Sample {
     /// How it is coded.
     pub coding: Coding,
+    /// What it is.
+    pub media: Media,
     /// Its bytes.
     pub body: Vec<u8>,
 }

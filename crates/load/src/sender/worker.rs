@@ -14,6 +14,7 @@ use super::desk::Desk;
 use super::exchange::broken;
 use super::ledger::Ledger;
 use super::meter::Meter;
+use super::sampling::Sampling;
 use super::timers::Timers;
 use super::waiter::{self, Waiter};
 use super::wheel::Wheel;
@@ -95,6 +96,7 @@ impl<'a> Worker<'a> {
             rows: Rows::new(plan.rows.len()),
             rounds: Rows::new(rounds),
             first: First::default(),
+            sampling: Sampling::default(),
             meter: Meter::default(),
             slice: Slice::default(),
             out,

@@ -45,10 +45,7 @@ impl From<Latency> for Cells {
 impl From<Cells> for Latency {
     fn from(cells: Cells) -> Latency {
         // Through a histogram, so that cells are in order and of its widths whoever wrote them.
-        let mut histogram = None;
-        for (value, count) in cells.cells {
-            histogram.get_or_insert_with(fresh).saturating_record_n(value, count);
-        }
+        let histogram = histogram(&cells.cells);
         let Cells { min_ns, max_ns, sum_ns, .. } = cells;
         let mut latency = Latency { histogram, packed: Vec::new(), min_ns, max_ns, sum_ns };
         latency.pack();
@@ -70,6 +67,19 @@ fn fresh() -> Histogram<u64> {
     Histogram::new_with_bounds(1, HIGHEST_US, 3).expect("constant bounds")
 }
 
+fn recorded(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    histogram.iter_recorded().map(|cell| (cell.value_iterated_to(), cell.count_at_value())).collect()
+}
+
+/// The histogram of such cells; `None` of nothing.
+pub fn histogram(cells: &[(u64, u64)]) -> Option<Histogram<u64>> {
+    let mut histogram = None;
+    for (value, count) in cells {
+        histogram.get_or_insert_with(fresh).saturating_record_n(*value, *count);
+    }
+    histogram
+}
+
 impl Latency {
     /// Records one time.
     pub fn record(&mut self, time_ns: u64) {
@@ -82,18 +92,18 @@ impl Latency {
         self.sum_ns += u128::from(time_ns);
     }
 
-    /// The histogram, in microseconds; `None` of nothing.
-    pub fn histogram(&self) -> Option<Histogram<u64>> {
-        let mut copy = self.clone();
-        copy.unpack();
-        copy.histogram
+    /// The highest value of each cell that has anything, in microseconds, and its count, in order.
+    pub fn cells(&self) -> Vec<(u64, u64)> {
+        match &self.histogram {
+            Some(histogram) => recorded(histogram),
+            None => self.packed.clone(),
+        }
     }
 
     /// Makes it small: for one that is kept and rarely added to.
     pub fn pack(&mut self) {
         if let Some(histogram) = self.histogram.take() {
-            let cells = histogram.iter_recorded();
-            self.packed = cells.map(|cell| (cell.value_iterated_to(), cell.count_at_value())).collect();
+            self.packed = recorded(&histogram);
         }
     }
 
@@ -195,7 +205,9 @@ mod tests {
         (0..5_000_u64).for_each(|n| latency.record(n * n * 37));
         let text = serde_json::to_string(&latency).unwrap();
         let back: Latency = serde_json::from_str(&text).unwrap();
-        assert_eq!(back.histogram(), latency.histogram());
+        assert_eq!(back.cells(), latency.cells());
+        assert_eq!(histogram(&back.cells()), histogram(&latency.cells()));
+        assert_eq!(histogram(&back.cells()).unwrap().len(), 5_000);
         assert_eq!((back.min_ns, back.max_ns, back.sum_ns), (latency.min_ns, latency.max_ns, latency.sum_ns));
         let none: Latency =
             serde_json::from_str(&serde_json::to_string(&Latency::default()).unwrap()).unwrap();

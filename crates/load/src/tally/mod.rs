@@ -10,16 +10,18 @@ pub mod latency;
 pub mod rows;
 pub mod series;
 pub mod sketch;
+pub mod types;
 
 pub use failure::Failure;
 pub use latency::Latency;
 pub use rows::Rows;
+pub use types::Types;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{Cached, Coding};
+use crate::wire::{Cached, Coding, Media};
 
 /// One answer, as the sender saw it.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,8 @@ pub struct Answer {
     pub cached: Cached,
     /// The coding of the body.
     pub coding: Coding,
+    /// What the body is.
+    pub media: Media,
     /// From sending to the first byte.
     pub first_byte_ns: u64,
     /// From sending to the last byte.
@@ -182,6 +186,9 @@ counts! {
 pub struct Tally {
     /// Plain counts.
     pub counts: Counts,
+    /// Bodies by what they are.
+    #[serde(default)]
+    pub types: Types,
     times: Vec<Latency>,
     statuses: Vec<u64>,
     failures: Vec<u64>,
@@ -195,6 +202,7 @@ impl Default for Tally {
     fn default() -> Self {
         Tally {
             counts: Counts::default(),
+            types: Types::default(),
             times: vec![Latency::default(); Span::COUNT],
             statuses: vec![0; 1000],
             failures: vec![0; Failure::COUNT],
@@ -230,6 +238,7 @@ impl Tally {
             Coding::Gzip | Coding::Brotli | Coding::Zstd => counts.coded_body_bytes += answer.body_bytes,
             Coding::Other => counts.opaque_body_bytes += answer.body_bytes,
         }
+        self.types.body(&answer.media, answer.coding, answer.body_bytes);
         if let Some(cell) = self.statuses.get_mut(usize::from(answer.status)) {
             *cell += 1;
         }
@@ -324,6 +333,7 @@ impl Tally {
     /// Adds what another thread counted.
     pub fn merge(&mut self, other: &Tally) {
         self.counts.add(&other.counts);
+        self.types.merge(&other.types);
         self.times.iter_mut().zip(&other.times).for_each(|(mine, theirs)| mine.merge(theirs));
         self.statuses.iter_mut().zip(&other.statuses).for_each(|(mine, theirs)| *mine += theirs);
         self.failures.iter_mut().zip(&other.failures).for_each(|(mine, theirs)| *mine += theirs);
@@ -343,6 +353,7 @@ mod tests {
             status,
             cached,
             coding: Coding::Identity,
+            media: Media::of(b"text/html"),
             first_byte_ns: last_byte_ns / 2,
             last_byte_ns,
             lag_ns: Some(7_000),

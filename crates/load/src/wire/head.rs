@@ -5,7 +5,7 @@
 use std::mem::MaybeUninit;
 
 use super::cached::Evidence;
-use super::{Cached, Malformed};
+use super::{Cached, Malformed, Media};
 
 /// Fields looked at without asking for more stack; nearly every response fits.
 const FEW_FIELDS: usize = 64;
@@ -56,6 +56,8 @@ pub struct Head {
     pub cached: Cached,
     /// The content coding of the body.
     pub coding: Coding,
+    /// What the body is, as far as the answer says.
+    pub media: Media,
 }
 
 impl Head {
@@ -123,6 +125,7 @@ struct Fields {
     close: bool,
     keep: bool,
     coding: Coding,
+    media: Media,
     evidence: Evidence,
 }
 
@@ -159,6 +162,7 @@ fn facts(
         says_keep,
         cached: fields.evidence.judge(),
         coding: fields.coding,
+        media: fields.media,
     })
 }
 
@@ -173,6 +177,7 @@ fn take(fields: &mut Fields, name: &str, value: &[u8]) -> Result<(), Malformed> 
                 fields.keep |= option.eq_ignore_ascii_case(b"keep-alive");
             }
         }
+        12 if is("content-type") => fields.media = Media::of(value),
         12 if is("cache-status") => fields.evidence.cache_status(value),
         14 if is("content-length") => {
             let length = read_length(value)?;

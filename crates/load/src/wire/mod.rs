@@ -5,10 +5,12 @@
 pub mod cached;
 pub mod chunked;
 pub mod head;
+pub mod media;
 pub mod reader;
 
 pub use cached::Cached;
 pub use head::{Coding, Framing, Head};
+pub use media::Media;
 pub use reader::{Ending, Progress, Reader};
 
 /// Why bytes are not an HTTP/1.x response.

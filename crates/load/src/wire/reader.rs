@@ -108,11 +108,11 @@ impl Reader {
         self.head_bytes
     }
 
-    /// Takes what arrived. Body bytes go to `body`, too.
+    /// Takes what arrived. Body bytes go to `body`, too, with the head they belong to.
     ///
     /// # Errors
     /// [`Malformed`]; the connection is of no further use.
-    pub fn feed(&mut self, input: &[u8], body: &mut impl FnMut(&[u8])) -> Result<Progress, Malformed> {
+    pub fn feed(&mut self, input: &[u8], body: &mut impl FnMut(&Head, &[u8])) -> Result<Progress, Malformed> {
         let mut rest = input;
         while matches!(self.state, State::Head) {
             match self.feed_head(rest)? {
@@ -163,13 +163,18 @@ impl Reader {
         Ok(Some(used.saturating_sub(before)))
     }
 
-    fn feed_body(&mut self, rest: &mut &[u8], body: &mut impl FnMut(&[u8])) -> Result<bool, Malformed> {
+    fn feed_body(
+        &mut self,
+        rest: &mut &[u8],
+        body: &mut impl FnMut(&Head, &[u8]),
+    ) -> Result<bool, Malformed> {
+        let Some(head) = self.head.as_ref() else { return Ok(false) };
         match &mut self.state {
             State::Head | State::Done => {}
             State::Length(left) => {
                 let take = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
                 let (data, after) = rest.split_at(take);
-                body(data);
+                body(head, data);
                 self.body_bytes += take as u64;
                 *left -= take as u64;
                 *rest = after;
@@ -181,7 +186,7 @@ impl Reader {
                 let mut counted = 0;
                 let (used, done) = chunked.feed(rest, &mut |data| {
                     counted += data.len() as u64;
-                    body(data);
+                    body(head, data);
                 })?;
                 self.body_bytes += counted;
                 *rest = rest.get(used..).unwrap_or_default();
@@ -190,7 +195,7 @@ impl Reader {
                 }
             }
             State::UntilClose => {
-                body(rest);
+                body(head, rest);
                 self.body_bytes += rest.len() as u64;
                 *rest = &[];
             }

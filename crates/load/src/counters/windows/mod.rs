@@ -4,7 +4,7 @@
 //! server that is watched, `Web Service Cache\Kernel: URI Cache Hits/sec` the hot answers of Samovar. What has no
 //! equivalent says why.
 //!
-//! Pure. Not here: which machine a counter is of; the host is the one thirst runs on.
+//! Pure. Not here: reading; of other machines than the server's nothing is read but pages.
 
 mod table;
 
@@ -92,6 +92,34 @@ pub fn picks(readings: &[Reading]) -> Vec<Pick> {
     picks
 }
 
+/// What is to be said if counters are those of machines that are neither this one nor a server that is asked.
+pub fn elsewhere<'h>(
+    hosts: impl Iterator<Item = &'h str>,
+    is_known: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let mut strangers: Vec<&str> = hosts.filter(|host| !host.is_empty() && !is_known(host)).collect();
+    strangers.sort_unstable();
+    strangers.dedup();
+    (!strangers.is_empty()).then(|| {
+        format!(
+            "counters of {}: of other machines nothing is read but pages of metrics (-metrics URL); these counters are read of \
+             the server's",
+            strangers.join(", ")
+        )
+    })
+}
+
+/// The object, the instance if there is one, and the name of a counter, as they are written.
+pub fn names(path: &str) -> Option<(String, String, String)> {
+    let parts = taken_apart(path).ok()?;
+    let as_written = |plain: &str| {
+        let at = path.to_lowercase().find(plain)?;
+        Some(path.get(at..at + plain.len())?.to_owned())
+    };
+    let written = |plain: String| as_written(&plain).unwrap_or(plain);
+    Some((written(parts.object), parts.instance.map(written).unwrap_or_default(), written(parts.counter)))
+}
+
 /// What the counters were over the measured window.
 pub fn rows(readings: &[Reading], counters: &Counters, window: &Range<f64>) -> Vec<Found> {
     readings.iter().map(|reading| found(reading, counters, window)).collect()
@@ -110,7 +138,7 @@ fn found(reading: &Reading, counters: &Counters, window: &Range<f64>) -> Found {
         let mut places: Vec<&str> = Vec::new();
         for answer in &reading.answers {
             let place = match answer.place {
-                Place::Host => "/proc of the host",
+                Place::Host => "/proc of the server's host",
                 Place::Process => "/proc of the server's processes",
                 Place::Page => "the page of Samovar's metrics",
             };

@@ -223,6 +223,28 @@ fn after_a_run_they_are_told_in_their_own_units() {
     );
 }
 
+#[test]
+fn names_are_as_they_are_written() {
+    let of = |path: &str| names(path).map(|(object, instance, name)| [object, instance, name]);
+    for (path, want) in [
+        (r"Processor(_Total)\% Processor Time", ["Processor", "_Total", "% Processor Time"]),
+        (r"\\web\Memory\Available KBytes", ["Memory", "", "Available KBytes"]),
+        ("Process(w3wp)\\\\Working Set", ["Process", "w3wp", "Working Set"]),
+        (r"Web  Service(_Total)\Get Requests/sec", ["web service", "_Total", "Get Requests/sec"]),
+    ] {
+        assert_eq!(of(path), Some(want.map(str::to_owned)), "{path}");
+    }
+    assert_eq!(of("no counter"), None);
+}
+
+#[test]
+fn counters_of_other_machines_are_said() {
+    let known = |host: &str| host == "web";
+    assert_eq!(elsewhere(["", "web", ""].into_iter(), &known), None);
+    let said = elsewhere(["db2", "web", "db1", "db2"].into_iter(), &known).unwrap();
+    assert!(said.starts_with("counters of db1, db2: of other machines nothing is read"), "{said}");
+}
+
 proptest! {
     #[test]
     fn any_path_and_any_file_are_read(text in "[\\\\\\\\()#%a-c \n]{0,40}|\\PC{0,60}") {

@@ -157,7 +157,11 @@ fn times(run: &Run, out: &mut String) {
 
 /// What came of each URL or request, and of each round.
 fn tables(run: &Run, out: &mut String) {
-    let tables = [("Requests", rows::requests(run)), ("Rounds", rows::rounds(run))];
+    let tables = [
+        ("Requests", rows::requests(run)),
+        ("Rounds", rows::rounds(run)),
+        ("Types of content", rows::types(run)),
+    ];
     for (name, table) in tables.into_iter().filter_map(|(name, table)| Some((name, table?))) {
         let _ = write!(out, "<h2>{name}</h2>");
         let columns: Vec<&str> = table.header.iter().map(String::as_str).collect();

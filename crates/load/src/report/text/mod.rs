@@ -101,7 +101,7 @@ fn levels(run: &Run, out: &mut String) {
 
 /// What came of each URL or request, and of each round.
 fn tables(run: &Run, out: &mut String) {
-    for table in [rows::requests(run), rows::rounds(run)].into_iter().flatten() {
+    for table in [rows::requests(run), rows::rounds(run), rows::types(run)].into_iter().flatten() {
         columns::draw(out, &table.header, &table.rows, true);
         if let Some(below) = table.below {
             line!(out, "  {below}");

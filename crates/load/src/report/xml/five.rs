@@ -2,13 +2,14 @@
 //!
 //! Known from a script that reads it: `Http200`, a count; `BadStatusErrors`, which is there only if there were any;
 //! and of a counter its `Object`, `Instance`, `Name` and `Average`. The other statistics have the names of the
-//! console's rows run together. Counters are those of the server's processes; nothing is written of a machine nobody
-//! looked at.
+//! console's rows run together. Counters are those that were asked for, where something here answers to them, else those of
+//! the server's processes; nothing is written of a machine nobody looked at.
 //!
 //! Not here: 6.3 ([`super::six`]).
 
 use super::decimal;
 use super::write::Writer;
+use crate::counters::windows;
 use crate::report::model::{Run, Server};
 use crate::report::text;
 
@@ -82,29 +83,50 @@ fn statistics(run: &Run, xml: &mut Writer) {
 }
 
 fn counters(run: &Run, xml: &mut Writer) {
-    if run.cpu.servers.is_empty() {
+    let asked = asked_for(run);
+    let of_servers = run.cpu.servers.iter().flat_map(of_server);
+    let all: Vec<Counter> = if run.asked.counters.is_empty() { of_servers.collect() } else { asked };
+    if all.is_empty() {
         return;
     }
     xml.within("Counters", &[], |xml| {
-        for server in &run.cpu.servers {
-            counter(xml, server, "% Processor Time", server.cores * 100.0);
-            counter(xml, server, "Working Set", server.rss_bytes as f64);
+        for ([object, instance, name], average) in &all {
+            xml.within("Counter", &[], |xml| {
+                xml.leaf("Object", &[], object);
+                xml.leaf("Instance", &[], instance);
+                xml.leaf("Name", &[], name);
+                xml.leaf("Average", &[], &decimal(*average));
+            });
         }
     });
 }
 
-fn counter(xml: &mut Writer, server: &Server, name: &str, average: f64) {
-    xml.within("Counter", &[], |xml| {
-        xml.leaf("Object", &[], "Process");
-        xml.leaf("Instance", &[], &server.name);
-        xml.leaf("Name", &[], name);
-        xml.leaf("Average", &[], &decimal(average));
-    });
+/// Object, instance and name of a counter, and what it was on average.
+type Counter = ([String; 3], f64);
+
+fn of_server(server: &Server) -> [Counter; 2] {
+    let of = |name: &str| ["Process".to_owned(), server.name.clone(), name.to_owned()];
+    [(of("% Processor Time"), server.cores * 100.0), (of("Working Set"), server.rss_bytes as f64)]
+}
+
+/// The counters that were asked for and answered.
+fn asked_for(run: &Run) -> Vec<Counter> {
+    let Some(counters) = &run.counters else { return Vec::new() };
+    let readings: Vec<windows::Reading> = run.asked.counters.iter().map(|path| windows::read(path)).collect();
+    let window = run.series.window_start_s..run.series.window_end_s;
+    let answered = windows::rows(&readings, counters, &window).into_iter();
+    answered
+        .filter_map(|found| {
+            let (object, instance, name) = windows::names(&found.path)?;
+            Some(([object, instance, name], found.row?.avg))
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::{CounterSeries, Counters, HOST_CPU};
     use crate::report::table::tests::sample;
 
     #[test]
@@ -126,5 +148,32 @@ mod tests {
             line.starts_with("<Object>Process</Object><Instance>w3wp</Instance><Name>%ProcessorTime</Name>")
         );
         assert!(line.contains("<Average>50.000</Average>"));
+    }
+
+    #[test]
+    fn counters_that_were_asked_for_have_their_own_names() {
+        let mut run = sample("a", 436.0);
+        run.asked.counters =
+            ["Processor(_Total)\\% Processor Time", "No Such Object\\X"].map(str::to_owned).into();
+        run.cpu.servers = vec![Server { name: "w3wp".into(), ..Server::default() }];
+        run.series.window_end_s = 10.0;
+        let points = (0..10).map(|second| (second, 40.0)).collect();
+        let host = CounterSeries {
+            name: HOST_CPU.to_owned(),
+            unit: "%".to_owned(),
+            points,
+            ..CounterSeries::default()
+        };
+        run.counters = Some(Counters { interval_s: 1, series: vec![host], notes: Vec::new() });
+        let text = five(&run);
+        assert_eq!(text.matches("<Counter>").count(), 1, "{text}");
+        for leaf in [
+            "<Object>Processor</Object>",
+            "<Instance>_Total</Instance>",
+            "<Name>% Processor Time</Name>",
+            "<Average>40.000</Average>",
+        ] {
+            assert!(text.contains(leaf), "{leaf} in {text}");
+        }
     }
 }
