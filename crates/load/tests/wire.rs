@@ -105,7 +105,8 @@ fn read(reader: &mut Reader, bytes: &[u8], cuts: &[usize]) -> Result<(bool, usiz
         cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([0, bytes.len()]).collect();
     edges.sort_unstable();
     for pair in edges.windows(2).filter(|pair| pair[0] < pair[1]) {
-        let progress = reader.feed(&bytes[pair[0]..pair[1]], &mut |piece| body.extend_from_slice(piece))?;
+        let progress =
+            reader.feed(&bytes[pair[0]..pair[1]], &mut |_, piece| body.extend_from_slice(piece))?;
         if let Progress::Done(used) = progress {
             return Ok((true, pair[0] + used, body));
         }
@@ -211,7 +212,7 @@ fn an_endless_head_is_refused() {
             b"X-Filler: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n"
         };
         fed += line.len();
-        match reader.feed(line, &mut |_| {}) {
+        match reader.feed(line, &mut |_, _| {}) {
             Ok(Progress::More) if fed < 1_000_000 => {}
             other => break other,
         }
@@ -227,8 +228,8 @@ fn one_reader_reads_many() {
         let text =
             format!("HTTP/1.1 200 OK\r\nContent-Length: {round}\r\n\r\n{}", "x".repeat(round as usize));
         let (first, second) = text.as_bytes().split_at(9);
-        assert_eq!(reader.feed(first, &mut |_| {}), Ok(Progress::More));
-        assert_eq!(reader.feed(second, &mut |_| {}), Ok(Progress::Done(second.len())));
+        assert_eq!(reader.feed(first, &mut |_, _| {}), Ok(Progress::More));
+        assert_eq!(reader.feed(second, &mut |_, _| {}), Ok(Progress::Done(second.len())));
         assert_eq!((reader.body_bytes(), reader.head_bytes()), (round, text.len() as u64 - round));
     }
 }
