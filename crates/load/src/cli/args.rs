@@ -115,8 +115,8 @@ pub(super) struct CheckArgs {
 }
 
 const CHECK_HELP: &str = "\
-Nothing is sent; such files cannot be run yet. Quotes that were pasted, missing semicolons and settings that are all
-commented out are understood, and said with their place; what cannot be meant, or is not there yet, is an error.
+Nothing is sent; `thirst run` sends. Quotes that were pasted, missing semicolons and settings that are
+all commented out are understood, and said with their place; what cannot be meant is an error.
 
 Exit codes:
   0    the files can be read
