@@ -181,7 +181,7 @@ gallery() {
     start_samovar gallery --config "$out/samovar.toml"
     # shellcheck disable=SC2154 # set by start_samovar
     local site=$site_gallery admin=$admin_gallery short=() reports=()
-    [[ -z ${SHORT:-} ]] || short=(-w 1 -u 3 -n 1 -v 10)
+    [[ -z ${SHORT:-} ]] || short=(-w 1 -u 3 -n 1 -v 1)
     once() { # NAME SCENARIO
         run "$bin/thirst" wcat.wsf -terminate -run -clients localhost -t "$here/$2" -f "$here/settings.ubr" \
             -s "$(authority "$site")" -singleip -x "${short[@]}" -k "$1" -json "$out/$1.json" >"$out/$1.txt" || [[ $? == 3 ]]
