@@ -357,6 +357,14 @@ mod tests {
     }
 
     #[test]
+    fn answers_that_all_were_wrong_are_not_called_none() {
+        let text =
+            |wrong_answers| judge(&Facts { responses: 0, wrong_answers, ..good() }).findings[0].text.clone();
+        assert_eq!(text(0), "no request of 10000 was answered");
+        assert_eq!(text(3), "no request of 10000 was answered as it had to be");
+    }
+
+    #[test]
     fn table() {
         type Change = fn(&mut Facts);
         let cases: &[(&str, Change, Grade, Option<Code>, bool)] = &[
