@@ -115,12 +115,15 @@ images() {
     [[ -z ${SHORT:-} ]] || short=(-w 1s -u 3s -f 1s)
     # In two shells, as it was: the controller waits for its client.
     both() {
+        # A log of each run's own: the last one's says where the last controller waited.
+        local log=$out/wcctl-$1.log
         run "$bin/thirst" wcctl -c "$here/config.cfg" -s "$here/script.cfg" -d "$here/distribution.cfg" \
-            -a "$(authority "$site")" "${short[@]}" -label "$1 the rule" -json "$out/$1.json" -listen 127.0.0.1:0 2>"$out/wcctl.log" >"$out/$1.txt" &
+            -a "$(authority "$site")" "${short[@]}" -label "$1 the rule" -json "$out/$1.json" -listen 127.0.0.1:0 2>"$log" >"$out/$1.txt" &
         local controller=$!
-        await "$controller" "the controller" grep -q '^waiting at' "$out/wcctl.log"
+        pids+=("$controller")
+        await "$controller" "the controller" grep -q '^waiting at' "$log"
         local port
-        port=$(grep -oE '^waiting at 127.0.0.1:[0-9]+' "$out/wcctl.log" | grep -oE '[0-9]+$')
+        port=$(grep -oE '^waiting at 127.0.0.1:[0-9]+' "$log" | grep -oE '[0-9]+$')
         "$bin/thirst" wcclient localhost -p "$port"
         wait "$controller" || [[ $? == 3 ]]
         sed -n '/^####/,$p' "$out/$1.txt"
@@ -178,7 +181,7 @@ gallery() {
     start_samovar gallery --config "$out/samovar.toml"
     # shellcheck disable=SC2154 # set by start_samovar
     local site=$site_gallery admin=$admin_gallery short=() reports=()
-    [[ -z ${SHORT:-} ]] || short=(-w 1 -u 3 -n 1 -v 10)
+    [[ -z ${SHORT:-} ]] || short=(-w 1 -u 3 -n 1 -v 1)
     once() { # NAME SCENARIO
         run "$bin/thirst" wcat.wsf -terminate -run -clients localhost -t "$here/$2" -f "$here/settings.ubr" \
             -s "$(authority "$site")" -singleip -x "${short[@]}" -k "$1" -json "$out/$1.json" >"$out/$1.txt" || [[ $? == 3 ]]

@@ -120,6 +120,8 @@ pub struct Facts {
     pub error_statuses: u64,
     /// Failed requests.
     pub request_failures: u64,
+    /// Those of them that had a whole answer, and not the one they had to have.
+    pub wrong_answers: u64,
     /// Failed connects.
     pub connect_failures: u64,
     /// Connections asked for, 0 where they are made as they are needed, and the most open at once.
@@ -192,7 +194,8 @@ pub fn judge(facts: &Facts) -> Verdict {
 
 fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
     if facts.responses == 0 {
-        let text = format!("no request of {} was answered", facts.requests);
+        let as_wanted = if facts.wrong_answers > 0 { " as it had to be" } else { "" };
+        let text = format!("no request of {} was answered{as_wanted}", facts.requests);
         return add(Grade::Invalid, Code::NoResponses, text);
     }
     let failed = share(facts.request_failures, facts.requests);
@@ -351,6 +354,14 @@ mod tests {
             median_us: 1_000.0,
             ..Facts::default()
         }
+    }
+
+    #[test]
+    fn answers_that_all_were_wrong_are_not_called_none() {
+        let text =
+            |wrong_answers| judge(&Facts { responses: 0, wrong_answers, ..good() }).findings[0].text.clone();
+        assert_eq!(text(0), "no request of 10000 was answered");
+        assert_eq!(text(3), "no request of 10000 was answered as it had to be");
     }
 
     #[test]

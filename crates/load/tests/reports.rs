@@ -48,6 +48,32 @@ fn python(program: &str, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+#[test]
+fn a_run_that_cannot_be_made_leaves_the_reports_of_the_last() {
+    let scratch = Scratch::new("reports-kept");
+    let (json, html, log) = (scratch.file("run.json"), scratch.file("page.html"), scratch.file("log.xml"));
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{nobody}/");
+    let (last, long) = ("the last one", "long ".repeat(100_000));
+    std::fs::write(&json, last).unwrap();
+    let refused = output(&["run", &url, "-n", "1", "--json", &json, "--html", &html]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(std::fs::read_to_string(&json).unwrap(), last);
+    assert!(!std::path::Path::new(&html).exists(), "an empty page is worse than none");
+    std::fs::write(&log, last).unwrap();
+    let scenario = scratch.file("a.ubr");
+    std::fs::write(&scenario, "scenario { transaction { request { url = \"/\"; } } }").unwrap();
+    let server = nobody.to_string();
+    let refused = output(&["wcat.wsf", "-run", "-t", &scenario, "-s", &server, "-u", "1", "-o", &log]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), last);
+    // And a report takes the whole place of a longer one.
+    let server = Server::canned(ok("x", ""));
+    std::fs::write(&json, long).unwrap();
+    assert!(output(&["run", &server.url("/"), "-n", "1", "--json", &json, "-q"]).status.success());
+    assert!(serde_json::from_slice::<Value>(&std::fs::read(&json).unwrap()).is_ok());
+}
+
 /// The stepped run all tests of files look at, and its JSON.
 fn stepped(scratch: &Scratch, server: &Server, extra: &[&str]) -> Value {
     let url = server.url("/a,b");

@@ -98,6 +98,62 @@ fn a_run_by_wcats_commands_is_made_again() {
 }
 
 #[test]
+fn what_is_said_again_takes_the_place_of_what_was_said() {
+    let scratch = Scratch::new("rerun-flags");
+    let server = Server::canned(ok("x", ""));
+    let (first, second, log) =
+        (scratch.file("first.json"), scratch.file("second.json"), scratch.file("log.xml"));
+    let run = output(&[
+        "run",
+        &server.url("/"),
+        "-d",
+        "300ms",
+        "-c",
+        "2",
+        "--label",
+        "then",
+        "-q",
+        "--xml5",
+        &log,
+        "--json",
+        &first,
+    ]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    std::fs::remove_file(&log).unwrap();
+    let again = output(&["rerun", &first, "-d", "200ms", "-c", "3", "--label", "now", "--json", &second]);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let now = json(&second);
+    assert_eq!((number(&now, "/asked/duration_s"), number(&now, "/asked/connections")), (0.2, 3.0));
+    assert_eq!(now["label"], "now");
+    assert!(!again.stdout.is_empty(), "who wanted no report then may want one now");
+    assert!(
+        !std::path::Path::new(&log).exists(),
+        "where the reports of then went is no place for those of now"
+    );
+}
+
+#[test]
+fn a_run_by_wcats_commands_takes_wcats_flags() {
+    let scratch = Scratch::new("rerun-wcat-flags");
+    let server = Server::canned(ok("x", ""));
+    let (scenario, first, second) =
+        (scratch.file("a.ubr"), scratch.file("first.json"), scratch.file("second.json"));
+    std::fs::write(&scenario, "scenario { transaction { request { url = \"/p\"; } } }").unwrap();
+    let address = server.address.to_string();
+    let run = ["wcat.wsf", "-run", "-t", &scenario, "-s", &address, "-u", "1", "-v", "3", "-json", &first];
+    assert!(output(&run).status.success());
+    let again = ["rerun", &first, "-u", "2", "-v", "5", "-k", "now", "-json", &second];
+    let again = output(&again);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let now = json(&second);
+    assert_eq!((number(&now, "/asked/duration_s"), number(&now, "/asked/connections")), (2.0, 5.0));
+    assert_eq!(now["label"], "now");
+    let other = output(&["rerun", &first, "-t", &scenario]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("the files of then"));
+}
+
+#[test]
 fn what_cannot_be_made_again_says_so() {
     let scratch = Scratch::new("rerun-no");
     let file = scratch.file("x.json");

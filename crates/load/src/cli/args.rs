@@ -109,8 +109,8 @@ pub(super) struct CheckArgs {
 }
 
 const CHECK_HELP: &str = "\
-Nothing is sent; `thirst run` runs them. Quotes that were pasted, missing semicolons and settings that are all commented
-out are understood, and said with their place; what cannot be meant, or is refused, is an error.
+Nothing is sent; `thirst run` sends. Quotes that were pasted, missing semicolons and settings that are
+all commented out are understood, and said with their place; what cannot be meant is an error.
 
 Exit codes:
   0    the files can be read

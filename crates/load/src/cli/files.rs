@@ -3,8 +3,8 @@
 //! Files are opened before the run: a run of an hour must not end with a path that cannot be written. Not here: the
 //! JSON, which stored runs are.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -94,21 +94,42 @@ impl Opened {
     }
 }
 
-/// A file that is open, and where it is.
+/// A file that is open, and where it is. What it held stays until there is something to put in its place: a run that
+/// cannot be made costs nobody the report of the last one.
 pub(super) struct Target {
     file: File,
     path: PathBuf,
+    /// It was not there before, and nothing is in it yet.
+    is_ours: bool,
 }
 
 impl Target {
     pub(super) fn create(path: &Path) -> Result<Target, String> {
-        let file =
-            File::create(path).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
-        Ok(Target { file, path: path.to_owned() })
+        let is_ours = fs::symlink_metadata(path).is_err();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        Ok(Target { file, path: path.to_owned(), is_ours })
     }
 
     pub(super) fn write(&mut self, text: &str) -> Result<(), String> {
-        let shown = self.path.display();
-        self.file.write_all(text.as_bytes()).map_err(|error| format!("cannot write `{shown}`: {error}"))
+        self.is_ours = false;
+        self.put(text).map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))
+    }
+
+    fn put(&mut self, text: &str) -> io::Result<()> {
+        // A terminal and a pipe have no length.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if self.is_ours {
+            // An empty file says nothing; one that stays does no harm.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }

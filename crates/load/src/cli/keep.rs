@@ -9,7 +9,7 @@ use std::io::{Write, stderr};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command};
 use crate::report::bundle::{self, Bundle, FILES_MAX_BYTES, Host, KEPT_OUT};
@@ -89,21 +89,32 @@ pub(super) fn rerun(args: &RerunArgs) -> Result<ExitCode, String> {
         }
         if OUTPUTS.contains(&word.as_str()) {
             skip = true;
+        } else if QUIET.contains(&word.as_str()) {
+            // Who stored the report of then had no need to see it; now there may be no other.
         } else if !OUTPUTS.iter().any(|flag| word.starts_with(&format!("{flag}="))) {
             words.push(place(word, &places));
         }
     }
     without_missing(&mut words, &args.more, &kept, &shown)?;
     words.extend(args.more.iter().cloned());
-    let cli = Cli::try_parse_from(std::iter::once("thirst".to_owned()).chain(words));
-    match cli.map_err(|error| error.to_string())?.command {
+    // What is said again now takes the place of what was said then.
+    let command = Cli::command().mut_subcommand("run", |run| run.args_override_self(true));
+    let cli = command
+        .try_get_matches_from(std::iter::once("thirst".to_owned()).chain(words))
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let complaint = |error: clap::Error| error.to_string().trim_start_matches("error: ").to_owned();
+    match cli.map_err(complaint)?.command {
         Command::Run(again) => super::run::run(&again),
         _ => Err(format!("{shown}: it was not made by `thirst run`")),
     }
 }
 
 /// Flags that name where something is written.
-const OUTPUTS: [&str; 7] = ["--json", "--html", "--csv", "--csv-series", "--junit", "--hlog", "--xml"];
+const OUTPUTS: [&str; 8] =
+    ["--json", "--html", "--csv", "--csv-series", "--junit", "--hlog", "--xml", "--xml5"];
+
+/// Flags that keep the report off the terminal.
+const QUIET: [&str; 2] = ["-q", "--quiet"];
 
 /// A word of the command line with the file it names where it is now.
 fn place(word: &str, places: &BTreeMap<String, String>) -> String {

@@ -76,7 +76,8 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "A..B:+S@TIME", value_parser = levels::ramp, conflicts_with_all = ["duration", "requests"])]
     pub ramp: Option<Levels>,
 
-    /// How long each step is held before it is measured [default: a tenth of it, 2s at least]
+    /// How long each step is held before it is measured [default: a tenth of it, 2s at
+    /// least, half of it at most]
     #[arg(long, value_name = "TIME", value_parser = size::duration)]
     pub settle: Option<Duration>,
 

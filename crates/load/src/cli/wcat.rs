@@ -2,14 +2,14 @@
 //!
 //! Not here: their grammar ([`crate::wcat::command`]), what controller and client say ([`crate::remote`]).
 
-use std::fs::File;
 use std::io::{Write, stderr, stdout};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::files::Target;
 use super::run::{outcome, watch_ctrl_c};
 use super::scenario;
 use crate::counters::windows;
@@ -95,6 +95,10 @@ fn kept(job: &Job) -> Bundle {
 pub(super) fn again(job: &Job, more: &[String]) -> Result<ExitCode, String> {
     let mut control = command::control(Tool::Script, more).map_err(|why| format!("rerun: {why}"))?;
     control.run = true;
+    if let Some(file) = control.files.first() {
+        return Err(format!("rerun: `{file}` cannot be given: a run is made again with the files of then"));
+    }
+    let job = &with(job, &control);
     let understood = scenario::understood(job, &Machine::All)?;
     let mut reports = Reports::open(&control, true)?;
     let wanted = Wanted {
@@ -111,6 +115,23 @@ pub(super) fn again(job: &Job, more: &[String]) -> Result<ExitCode, String> {
         let _ = stdout().write_all(text::report(&run).as_bytes());
     }
     Ok(outcome(&run, &[]))
+}
+
+/// The job, with what is said now in the place of what was said then.
+fn with(job: &Job, control: &Control) -> Job {
+    let servers = servers(control);
+    Job {
+        servers: if servers.is_empty() { job.servers.clone() } else { servers },
+        host: control.name.clone().or_else(|| job.host.clone()),
+        machines: control.clients.or(job.machines),
+        virtual_clients: control.virtual_clients.or(job.virtual_clients),
+        warmup_ms: control.warmup_ms.or(job.warmup_ms),
+        duration_ms: control.duration_ms.or(job.duration_ms),
+        cooldown_ms: control.cooldown_ms.or(job.cooldown_ms),
+        single_ip: control.single_ip || job.single_ip,
+        label: control.comment.clone().or_else(|| job.label.clone()),
+        ..job.clone()
+    }
 }
 
 /// Counters are read where they are asked for: with -x those of the settings, with -p those of a file.
@@ -152,9 +173,8 @@ fn job(control: &Control) -> Result<Job, String> {
             "no scenario is named: -t SCENARIO.ubr, or -s SCRIPT -d DISTRIBUTION -c CONFIG".to_owned()
         );
     }
-    let servers = control.server.iter().flat_map(|list| list.split(','));
     let mut job = Job {
-        servers: servers.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect(),
+        servers: servers(control),
         host: control.name.clone(),
         machines: control.clients,
         virtual_clients: control.virtual_clients,
@@ -174,6 +194,12 @@ fn job(control: &Control) -> Result<Job, String> {
     let paths: Vec<PathBuf> = control.files.iter().map(|name| path(name)).collect();
     scenario::read(&paths, &mut job)?;
     Ok(job)
+}
+
+/// The servers to ask, if they are named.
+fn servers(control: &Control) -> Vec<String> {
+    let all = control.server.iter().flat_map(|list| list.split(','));
+    all.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
 /// A path as it was typed; one of Windows with its slashes turned, if that is what is there.
@@ -252,23 +278,16 @@ fn wait_for_clients(
 struct Reports {
     /// Whether the log is that of 6.3, and not that of 5.
     six: bool,
-    xml: Option<(File, String)>,
-    log: Option<(File, String)>,
-    json: Option<(File, String)>,
-    html: Option<(File, String)>,
+    xml: Option<Target>,
+    log: Option<Target>,
+    json: Option<Target>,
+    html: Option<Target>,
 }
 
 impl Reports {
     fn open(control: &Control, six: bool) -> Result<Reports, String> {
-        let open = |name: &Option<String>| {
-            name.as_ref()
-                .map(|name| {
-                    let file =
-                        File::create(name).map_err(|error| format!("cannot write `{name}`: {error}"))?;
-                    Ok::<_, String>((file, name.clone()))
-                })
-                .transpose()
-        };
+        let open =
+            |name: &Option<String>| name.as_deref().map(|name| Target::create(Path::new(name))).transpose();
         // The original wrote its log beside itself if nobody said where; here it is written where it is asked for.
         Ok(Reports {
             six,
@@ -280,11 +299,8 @@ impl Reports {
     }
 
     fn write(&mut self, run: &Run) -> Result<(), String> {
-        let put = |to: &mut Option<(File, String)>, text: &dyn Fn() -> String| match to {
-            None => Ok(()),
-            Some((file, name)) => {
-                file.write_all(text().as_bytes()).map_err(|error| format!("cannot write `{name}`: {error}"))
-            }
+        let put = |to: &mut Option<Target>, text: &dyn Fn() -> String| {
+            to.as_mut().map_or(Ok(()), |file| file.write(&text()))
         };
         put(&mut self.log, &|| text::report(run))?;
         put(&mut self.json, &|| serde_json::to_string(run).unwrap_or_default() + "\n")?;

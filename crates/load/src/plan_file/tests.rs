@@ -357,7 +357,7 @@ fn plans_are_known_and_put_together_with_others() {
     ] {
         let told = told(&[other, run]).unwrap();
         assert!(
-            told.starts_with("x: 0 s before, 5 s measured, 0 s after\n4 virtual clients: 1 × 4"),
+            told.starts_with("x: 0 s before, 5 s measured, 0 s after\n4 virtual clients: 1 (not said) × 4"),
             "{told}"
         );
         assert!(told.contains("at most 3 requests"), "{told}");

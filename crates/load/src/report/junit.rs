@@ -135,7 +135,7 @@ fn said(run: &Run) -> String {
 }
 
 /// `2026-11-21T22:58:00`, UTC and without saying so: the schema allows no zone.
-fn timestamp(unix_s: u64) -> String {
+pub(super) fn timestamp(unix_s: u64) -> String {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
     // Days since 0000-03-01, in eras of 400 years: each begins in March, so that the leap day is the last of its
     // year.

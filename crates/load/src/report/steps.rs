@@ -6,7 +6,7 @@ use super::model::{Run, Step};
 use super::units;
 use crate::stats::usl::Usl;
 use crate::stats::{self, Knee, usl};
-use crate::verdict::Grade;
+use crate::verdict::{Finding, Grade};
 
 /// Beyond so many times the highest level, where the law has its peak is a guess.
 const PEAK_WITHIN: f64 = 2.0;
@@ -45,7 +45,7 @@ fn columns(run: &Run) -> Vec<(&'static str, Cell)> {
         format!("{mark}{}", units::time(times.at(q)))
     }
     let mut columns: Vec<(&'static str, Cell)> = vec![
-        (unit(run), |step| level(step.level)),
+        (unit(run), |step| units::level(step.level)),
         ("req/s", rate),
         ("avg", |step| time(step, |times| times.avg)),
         ("p50", |step| time(step, |times| times.p50)),
@@ -69,11 +69,6 @@ fn columns(run: &Run) -> Vec<(&'static str, Cell)> {
     }
     columns.push(("thirst", |step| format!("{:.0} %", step.generator_busy * 100.0)));
     columns
-}
-
-/// A level as it was asked for: `125`, or `0.5`.
-pub(super) fn level(level: f64) -> String {
-    if level.fract() == 0.0 { units::whole(level.max(0.0) as u64) } else { units::rate(level) }
 }
 
 fn rate(step: &Step) -> String {
@@ -109,11 +104,12 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
         said.push("~ fewer than ten values lie above it: little more than chance".to_owned());
     }
     let unit = if run.is_open() { "requests per second" } else { "clients" };
+    said.extend(doubts(run, unit));
     match knee(run).and_then(|knee| Some((knee, run.steps.get(knee.step)?))) {
         Some((knee, step)) => said.push(format!(
             "Knee at {} {unit}: {} more of them brought {} {} answers per second, and the 99th percentile is {} that of the \
              first steps.",
-            level(step.level),
+            units::level(step.level),
             units::percent(knee.added),
             units::percent(knee.gain.abs()),
             if knee.gain < 0.0 { "fewer" } else { "more" },
@@ -145,6 +141,27 @@ pub(super) fn sentences(run: &Run) -> Vec<String> {
     said
 }
 
+/// Why steps are in doubt, as far as the verdict on the whole run does not say it: a sentence for each reason, in the words
+/// of the first step that has it.
+fn doubts(run: &Run, unit: &str) -> Vec<String> {
+    let mut doubts: Vec<(&Finding, Vec<String>)> = Vec::new();
+    for step in &run.steps {
+        for finding in step.verdict.findings.iter().filter(|finding| finding.grade > Grade::Valid) {
+            let level = units::level(step.level);
+            match doubts.iter_mut().find(|(first, _)| first.code == finding.code) {
+                Some((_, levels)) => levels.push(level),
+                None => doubts.push((finding, vec![level])),
+            }
+        }
+    }
+    let is_said = |finding: &Finding| run.verdict.findings.iter().any(|known| known.code == finding.code);
+    doubts.retain(|(first, _)| !is_said(first));
+    let sentence = |(first, levels): (&Finding, Vec<String>)| {
+        format!("{} at {} {unit}: {}.", first.grade.word(), levels.join(", "), first.text)
+    };
+    doubts.into_iter().map(sentence).collect()
+}
+
 /// Three digits of a number far below one.
 fn short(number: f64) -> String {
     if number < 1e-9 { "none".to_owned() } else { format!("{number:.2e}") }
@@ -156,6 +173,24 @@ pub(super) mod tests {
     use crate::report::table::tests::sample;
     use crate::stats::Summary;
     use crate::tally::Latency;
+
+    #[test]
+    fn a_step_in_doubt_says_why() {
+        let mut run = stepped("a", &FULL);
+        let finding = |text: &str| Finding {
+            grade: Grade::Suspect,
+            code: "send-lag".to_owned(),
+            text: text.to_owned(),
+            mend: String::new(),
+        };
+        for (at, text) in [(0, "late by 1"), (2, "late by 2")] {
+            run.steps[at].verdict.findings.push(finding(text));
+        }
+        let said = "SUSPECT at 1, 11 clients: late by 1.";
+        assert!(sentences(&run).iter().any(|sentence| sentence == said), "{:?}", sentences(&run));
+        run.verdict.findings.push(finding("late by 3"));
+        assert!(!sentences(&run).iter().any(|sentence| sentence.contains("late")), "it is said already");
+    }
 
     /// A run of levels: load, answers per second, typical time.
     pub(in crate::report) fn stepped(label: &str, table: &[(f64, f64, u64)]) -> Run {

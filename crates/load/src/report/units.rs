@@ -31,6 +31,11 @@ pub fn rate(number: f64) -> String {
     }
 }
 
+/// A level of load as it was asked for: `125`, or `0.5`.
+pub fn level(level: f64) -> String {
+    if level.fract() == 0.0 { whole(level.max(0.0) as u64) } else { rate(level) }
+}
+
 /// A time given in microseconds, three digits.
 pub fn time(us: f64) -> String {
     if us < 999.5 {

@@ -157,6 +157,7 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu, instrument:
         // Those that were said to be wrong are failures already, those that were said to be right are none.
         error_statuses: if says_status(plan) { 0 } else { bad.saturating_sub(wrong_statuses) },
         request_failures: tally.request_failures(),
+        wrong_answers: wrong_statuses + tally.failures(Failure::Check) + tally.failures(Failure::Changed),
         connect_failures: tally.connect_failures(),
         connections_asked: connections_asked(plan),
         connections_peak: tally.counts.connections_peak,

@@ -129,7 +129,7 @@ impl Progress {
         let steps = self.schedule.steps.len();
         let level = |step: u16| match self.schedule.steps.get(usize::from(step)) {
             Some(level) if steps > 1 => {
-                format!(" step {} of {steps} ({})", step + 1, units::rate(level.level))
+                format!(" step {} of {steps} ({})", step + 1, units::level(level.level))
             }
             _ => String::new(),
         };

@@ -27,11 +27,13 @@ pub fn outline(gathered: &Gathered) -> String {
     );
     let (machines, clients) =
         (settings.clients.unwrap_or(1), settings.virtual_clients.unwrap_or(VIRTUAL_CLIENTS));
+    let (no_machines, no_clients) = (settings.clients.is_none(), settings.virtual_clients.is_none());
     let _ = writeln!(
         out,
-        "{} virtual clients: {machines} × {clients}{}",
+        "{} virtual clients: {machines}{} × {clients}{}",
         machines.saturating_mul(clients),
-        not_said(settings.clients.is_none() || settings.virtual_clients.is_none())
+        not_said(no_machines && !no_clients),
+        not_said(no_clients)
     );
     if let Some((first, last, step)) = settings.steps {
         let _ = writeln!(out, "machines: from {first} to {last}, {step} more with each step");

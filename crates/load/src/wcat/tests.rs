@@ -225,7 +225,7 @@ fn kinds_are_known_whatever_else_stands_in_them() {
         &["# [run]\n[run]\nclients = 4\n", "// {\nscenario { transaction { request { url = \"/{a}\"; } } }"],
     ] {
         let told = told(texts).unwrap();
-        assert!(told.contains("4 virtual clients: 1 × 4"), "{told}");
+        assert!(told.contains("4 virtual clients: 1 (not said) × 4\n"), "{told}");
         assert!(told.contains("GET /{a} HTTP/1."), "{told}");
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn table(run: &Run, out: &mut String) {
 
 fn figure(runs: &[(usize, &Run)], several: bool, open: bool, out: &mut String) {
     let (kind, name) = if open { ("rates", "requests per second asked for") } else { ("clients", "clients") };
-    let x = Axis { name, scale: x_scale(runs), format: steps::level };
+    let x = Axis { name, scale: x_scale(runs), format: units::level };
     let reach: Vec<f64> = runs.iter().flat_map(|(_, run)| run.steps.iter().map(|step| step.level)).collect();
     let marks = knees(runs, several);
     let times = times(runs, several);
@@ -187,7 +187,7 @@ fn named(run: &Run, several: bool, name: &str) -> String {
 fn knees(runs: &[(usize, &Run)], several: bool) -> Vec<(f64, usize, String)> {
     let knee = |(number, run): &(usize, &Run)| {
         let step = run.steps.get(steps::knee(run)?.step)?;
-        let at = steps::level(step.level);
+        let at = units::level(step.level);
         let short: String = run.label.chars().take(24).collect();
         let text = if several { format!("knee at {at}, {short}") } else { format!("knee at {at}") };
         Some((step.level, if several { *number } else { 3 }, text))

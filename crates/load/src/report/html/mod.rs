@@ -34,12 +34,7 @@ pub fn page(runs: &[Run]) -> String {
         [one] => single(one, &mut out),
         many => several(many, &mut out),
     }
-    let version = env!("CARGO_PKG_VERSION");
-    let _ = write!(
-        out,
-        "<p class=\"soft\">Measured by thirst {version}. Percentiles are never averaged.</p></main></body></html>"
-    );
-    out.push('\n');
+    out.push_str("<p class=\"soft\">Percentiles are never averaged.</p></main></body></html>\n");
     out
 }
 
@@ -84,7 +79,8 @@ fn several(runs: &[Run], out: &mut String) {
 
 fn asked(run: &Run, out: &mut String) {
     let open = run.asked.open.as_ref().map(|open| text::open_line(run, open));
-    for line in [Some(text::asked(run)), open].into_iter().flatten() {
+    let urls = text::labelled(run);
+    for line in [urls, Some(text::asked(run)), open, Some(text::measured(run))].into_iter().flatten() {
         let _ = write!(out, "<p class=\"soft\">{}</p>", escape(&line));
     }
 }
@@ -221,6 +217,7 @@ fn compare(runs: &[Run], out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::bundle::{Bundle, Host};
     use crate::report::table::tests::sample;
 
     #[test]
@@ -240,5 +237,21 @@ mod tests {
         let page = page(&[run]);
         assert!(page.contains("Latency spectrum") && page.contains("prefers-color-scheme: dark"));
         assert!(page.contains("≥ 100"));
+    }
+
+    #[test]
+    fn a_page_says_what_was_measured_when_and_by_whom() {
+        let mut run = sample("a label", 100.0);
+        run.asked.urls = vec!["http://a/x".to_owned(), "http://a/y".to_owned()];
+        (run.thirst, run.started_unix_ms) = ("0.0.9".to_owned(), 951_782_399_000);
+        let host = Host { name: "box".to_owned(), cores: 2, system: "Linux 6".to_owned(), ..Host::default() };
+        run.bundle = Some(Bundle { host, ..Bundle::default() });
+        for runs in [vec![run.clone()], vec![run.clone(), sample("b", 1.0)]] {
+            let page = page(&runs);
+            assert!(page.contains("http://a/x and 1 more<"), "{page}");
+            // The version that measured, which may not be the one that draws.
+            let measured = "Measured by thirst 0.0.9, 2000-02-28 23:59:59 UTC, on box, 2 cores, Linux 6<";
+            assert!(page.contains(measured), "{page}");
+        }
     }
 }

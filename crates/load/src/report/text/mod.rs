@@ -22,7 +22,7 @@ use std::fmt::Write;
 
 use super::model::{Open, Run, Server};
 use super::units::{self, time};
-use super::{columns, rows, steps};
+use super::{columns, junit, rows, steps};
 use crate::stats::Summary;
 use crate::verdict::{Finding, Grade};
 
@@ -43,6 +43,9 @@ pub fn report(run: &Run) -> String {
 fn head(run: &Run, out: &mut String) {
     line!(out, "");
     line!(out, "  {}", run.label);
+    if let Some(urls) = labelled(run) {
+        line!(out, "  {urls}");
+    }
     line!(out, "  {}", asked(run));
     if let Some(open) = &run.asked.open {
         line!(out, "  {}", open_line(run, open));
@@ -121,7 +124,13 @@ pub(super) fn asked(run: &Run) -> String {
         "{}, {} loop, {}",
         asked.method,
         asked.load,
-        units::many(u64::from(asked.connections), "connection")
+        match (run.steps.first(), run.steps.last()) {
+            // What an open loop climbs is rates: they have a line of their own.
+            (Some(first), Some(last)) if run.is_stepped() && asked.open.is_none() => {
+                format!("{} to {} connections", units::level(first.level), units::level(last.level))
+            }
+            _ => units::many(u64::from(asked.connections), "connection"),
+        }
     );
     let _ = write!(text, ", {}", units::many(u64::from(asked.threads), "thread"));
     let _ = write!(text, ", {:.1} s measured", run.elapsed_s);
@@ -150,13 +159,40 @@ pub(super) fn asked(run: &Run) -> String {
     text
 }
 
+/// What was asked, where the label says something else.
+pub(super) fn labelled(run: &Run) -> Option<String> {
+    let first = run.asked.urls.first().filter(|url| **url != run.label)?;
+    let more = run.asked.urls.len() - 1;
+    Some(if more > 0 { format!("{first} and {more} more") } else { first.clone() })
+}
+
+/// When, by which version, and on what a run was made.
+pub(super) fn measured(run: &Run) -> String {
+    let mut text = format!(
+        "Measured by thirst {}, {} UTC",
+        run.thirst,
+        junit::timestamp(run.started_unix_ms / 1000).replace('T', " ")
+    );
+    if let Some(host) = run.bundle.as_ref().map(|bundle| &bundle.host) {
+        let parts = [
+            host.name.clone(),
+            units::many(host.cores as u64, "core"),
+            host.processor.clone(),
+            host.system.clone(),
+        ];
+        let known: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let _ = write!(text, ", on {}", known.join(", "));
+    }
+    text
+}
+
 /// One line on an open loop: how much, how spaced, and what became of what was too much.
 pub(super) fn open_line(run: &Run, open: &Open) -> String {
     let rate = match (run.steps.first(), run.steps.last()) {
         (Some(first), Some(last)) if run.is_stepped() => {
-            format!("{} to {}", steps::level(first.level), steps::level(last.level))
+            format!("{} to {}", units::level(first.level), units::level(last.level))
         }
-        _ => steps::level(open.rate),
+        _ => units::level(open.rate),
     };
     let spacing = if open.spacing == "poisson" { "at random moments (Poisson)" } else { "evenly spaced" };
     let full = if open.when_full == "drop" {
@@ -349,8 +385,10 @@ mod tests {
         run.ended = Some("p99>1ms held: it was 2.00 ms".to_owned());
         run.latency_us.tls = run.latency_us.last_byte.clone();
         run.latency_us.stale_last_byte = run.latency_us.last_byte.clone();
+        run.asked.urls = vec!["http://a/1".to_owned(), "http://a/2".to_owned()];
         let text = report(&run);
         for say in [
+            "\n  a\n  http://a/1 and 1 more\n  GET, closed loop, 1 to 31 connections, ",
             "  Rounds                50 to their end without a failure, 5.0/s, 2.50 ms median",
             "  Kept                  7 answers",
             "  Changed               8 answers",
