@@ -96,6 +96,7 @@ codes! {
     Retransmits = "retransmits", "Look at the cable, the switch and the drops of the interface: ip -s link";
     SendLag = "send-lag", "Give the generator a core of its own, or ask for less per thread";
     Changed = "bodies-changed", "";
+    StepsInDoubt = "steps-in-doubt", "Read the other steps; the reasons stand below the table of steps";
     HiddenTime = "hidden-time", "";
     AgentLost = "machine-lost", "Start it again, or ask for fewer machines";
     CountMissed = "count-missed", "See the connect errors";
@@ -152,6 +153,8 @@ pub struct Facts {
     pub ended_early: bool,
     /// Clients that always wait for an answer, and how many did on average; of several steps, where they differ most.
     pub waiting: Option<Waiting>,
+    /// Steps whose own verdict is in doubt, and how many there are.
+    pub steps_in_doubt: (usize, usize),
     /// What the machine and the way to the server were like.
     pub instrument: Instrument,
 }
@@ -186,6 +189,9 @@ pub fn judge(facts: &Facts) -> Verdict {
     clock(facts, &mut add);
     let at_least = generator(facts, &mut add);
     instrument::judge(facts, at_least, &mut add);
+    if let (in_doubt @ 1.., of) = facts.steps_in_doubt {
+        add(Grade::Suspect, Code::StepsInDoubt, format!("{in_doubt} of {of} steps are in doubt"));
+    }
     notes(facts, &mut add);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.grade));
     let grade = findings.iter().map(|finding| finding.grade).max().unwrap_or_default().max(Grade::Valid);

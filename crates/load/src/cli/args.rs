@@ -36,7 +36,7 @@ Exit codes:
 pub(super) enum Command {
     /// Put load on one or more URLs and report what was measured
     Run(Box<RunArgs>),
-    /// Draw stored runs side by side: one table, one plot
+    /// Draw a stored run again, or several side by side: one table, one plot
     Report(ReportArgs),
     /// Read a plan, a list of URLs, or files of WCAT 5 and 6.3, and say what they ask for, or what is wrong with them
     Check(CheckArgs),

@@ -1,11 +1,11 @@
-//! `thirst report`: stored runs to one table, and to files.
+//! `thirst report`: a stored run as it was reported then, several to one table, and to files.
 
 use std::fs;
 use std::io::{Write, stdout};
 
 use super::args::ReportArgs;
 use crate::report::model::{self, Run};
-use crate::report::{hlog, table};
+use crate::report::{hlog, table, text};
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), String> {
     let mut runs: Vec<Run> = Vec::with_capacity(args.runs.len());
@@ -25,7 +25,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), String> {
     }
     if !args.quiet {
         // A reader that went away (`| head`) is no error of ours.
-        let _ = stdout().write_all(format!("\n{}", table::text(&runs)).as_bytes());
+        let text = match runs.as_slice() {
+            [run] => text::report(run),
+            runs => format!("\n{}", table::text(runs)),
+        };
+        let _ = stdout().write_all(text.as_bytes());
     }
     Ok(())
 }

@@ -206,7 +206,7 @@ pub(super) struct LookArgs {
 
     /// Find the highest rate at which this holds: 'p99<50ms', 'errors<1%'; may be repeated. Begins at --rate, or 100 a second,
     /// with probes of a quarter of -d
-    #[arg(long, value_name = "RULE", conflicts_with_all = ["requests", "steps", "ramp", "until", "think", "most"])]
+    #[arg(long, value_name = "RULE", help_heading = "Load", conflicts_with_all = ["requests", "steps", "ramp", "until", "think", "most"])]
     pub search: Vec<crate::rule::Rule>,
 
     /// A page of metrics in Prometheus' format to read each second: http://…, unix:/socket:/metrics; may be repeated

@@ -62,6 +62,9 @@ impl FromStr for Target {
         };
         let secure = scheme.eq_ignore_ascii_case("https");
         if !secure && !scheme.eq_ignore_ascii_case("http") {
+            if scheme.split_whitespace().next().is_some_and(|word| word.parse::<f64>().is_ok()) {
+                return Err(format!("`{url}`: a number before a URL is its weight with `--pick weights`"));
+            }
             return Err(format!(
                 "`{url}`: the scheme `{scheme}` is unknown; thirst speaks http://, https:// and unix:"
             ));

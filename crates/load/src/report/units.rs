@@ -33,7 +33,12 @@ pub fn rate(number: f64) -> String {
 
 /// A level of load as it was asked for: `125`, or `0.5`.
 pub fn level(level: f64) -> String {
-    if level.fract() == 0.0 { whole(level.max(0.0) as u64) } else { rate(level) }
+    match level {
+        level if level.fract() == 0.0 => whole(level.max(0.0) as u64),
+        // Levels of a search are close together; they must not look the same.
+        level if (9.95..1000.0).contains(&level) => format!("{level:.1}"),
+        level => rate(level),
+    }
 }
 
 /// A time given in microseconds, three digits.

@@ -14,7 +14,7 @@ use crate::report::model::{
 use crate::sender::meter::Usage;
 use crate::stats::Summary;
 use crate::tally::{Failure, Rows, Span, Tally};
-use crate::verdict::{self, Facts, Generator, Instrument};
+use crate::verdict::{self, Facts, Generator, Grade, Instrument};
 
 pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
     let mut tally = Tally::default();
@@ -26,7 +26,10 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
     let asked = asked(plan, wanted, &gathered);
     let bytes = bytes::bytes(&tally, &gathered.ratios);
     let instrument = instrument(plan, wanted, &tally, &gathered, &cpu, window_s);
-    let verdict = verdict::judge(&facts(plan, &tally, &gathered, &cpu, instrument));
+    let steps = steps::steps(plan, &gathered);
+    let in_doubt = steps.iter().filter(|step| step.verdict.grade > Grade::Valid).count();
+    let facts = facts(plan, &tally, &gathered, &cpu, instrument);
+    let verdict = verdict::judge(&Facts { steps_in_doubt: (in_doubt, steps.len()), ..facts });
     let statuses: BTreeMap<u16, u64> = tally.statuses().collect();
     let mut status_classes = BTreeMap::new();
     for (status, count) in &statuses {
@@ -71,7 +74,7 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
         },
         cpu,
         series: series(plan, &gathered),
-        steps: steps::steps(plan, &gathered),
+        steps,
         rows: rows(&plan.rows, &gathered, |outcome| &outcome.rows),
         rounds: rows(&rounds(plan), &gathered, |outcome| &outcome.rounds),
         unsent: tally.counts.unsent,
@@ -173,6 +176,7 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu, instrument:
         lost: gathered.lost.clone(),
         ended_early: gathered.ended.is_some(),
         waiting: steps::worst_waiting(plan, gathered),
+        steps_in_doubt: (0, 0),
         instrument,
     }
 }

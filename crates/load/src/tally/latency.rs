@@ -156,6 +156,9 @@ impl Latency {
     /// The smallest time that at least the share `q` of all does not exceed, in microseconds.
     pub fn quantile_us(&self, q: f64) -> f64 {
         let q = q.clamp(0.0, 1.0);
+        if q == 0.0 {
+            return self.min_ns() as f64 / 1e3;
+        }
         let value = match &self.histogram {
             Some(histogram) => histogram.value_at_quantile(q),
             None => packed_quantile(&self.packed, q),

@@ -219,6 +219,9 @@ fn server_line(server: &Server) -> String {
 fn generator_line(run: &Run) -> String {
     let busy: Vec<String> =
         run.cpu.generator.iter().map(|thread| format!("{:.0} %", thread.busy * 100.0)).collect();
+    if run.responses == 0 {
+        return format!("threads busy {}", busy.join(", "));
+    }
     format!("{} per request; threads busy {}", time(run.cpu.generator_us_per_request), busy.join(", "))
 }
 
