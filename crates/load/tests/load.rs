@@ -250,9 +250,18 @@ fn gzip_is_decoded_by_sample() {
     let (json, _) = run(&[&server.url("/"), "-n", "10", "-c", "2", "-H", "Accept-Encoding: gzip"]);
     assert_eq!(number(&json, "/bytes/bodies"), 10.0 * length as f64);
     assert_eq!(number(&json, "/bytes/decoded"), 500_000.0);
+    assert!(!json["verdict"]["findings"].to_string().contains("bodies-broken"), "{json}");
     let (json, _) = run(&[&server.url("/"), "-n", "10", "-H", "Accept-Encoding: deflate"]);
     assert_eq!(json["bytes"]["decoded"], serde_json::Value::Null);
     assert!(json["verdict"]["findings"].to_string().contains("encoded-only"), "{json}");
+}
+
+#[test]
+fn bodies_that_do_not_decode_are_suspect() {
+    let server = Server::canned(ok("no gzip at all", "Content-Encoding: gzip\r\n"));
+    let (json, _) = run(&[&server.url("/"), "-n", "10", "--compressed"]);
+    assert_eq!(json["verdict"]["grade"], "SUSPECT", "{json}");
+    assert_eq!(json["verdict"]["findings"][0]["code"], "bodies-broken", "{json}");
 }
 
 #[test]

@@ -263,7 +263,6 @@ pub fn gather(
         })
     })?;
     gathered.carried = watch.carried();
-    gathered.notes.extend(gathered.ratio.note());
     let connected = shared.connected.load(Ordering::Relaxed);
     if !connected && !gathered.interrupted {
         let why = gathered.outcomes.iter().flat_map(|outcome| outcome.whole.samples.values()).next();
