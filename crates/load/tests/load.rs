@@ -265,6 +265,25 @@ fn bodies_that_do_not_decode_are_suspect() {
 }
 
 #[test]
+fn files_without_end_do_not_fill_the_memory() {
+    let zero = "/dev/zero";
+    for args in [
+        &["report", zero][..],
+        &["compare", zero, zero],
+        &["rerun", zero],
+        &["check", zero],
+        &["import", zero],
+        &["run", "http://127.0.0.1:9/", "-b", "@/dev/zero"],
+        &["run", "https://127.0.0.1:9/", "--cacert", zero],
+    ] {
+        let output = output(args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("it is larger than "), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn the_server_is_found_by_its_port() {
     let server = Server::canned(ok("x", ""));
     let (json, _) = run(&[&server.url("/"), "-d", "500ms"]);
@@ -404,7 +423,7 @@ fn wrong_usage_says_what_to_do() {
         (vec!["run", "http://h/", "-n", "0"], "0"),
         (vec!["run", "http://h/", "-d", "soon"], "is not a duration"),
         (vec!["run", "http://h/", "-H", "nope"], "is not a header"),
-        (vec!["run", "http://h/", "-b", "@/nonexistent"], "cannot read the body"),
+        (vec!["run", "http://h/", "-b", "@/nonexistent"], "the body: cannot read"),
         (vec!["run", "http://h/", "-n", "5", "--cooldown", "1s"], "--cooldown needs -d"),
         (vec!["run", "http://127.0.0.1:1/", "--json", &missing], "cannot write"),
         (vec!["run", "http://name.invalid/"], "cannot find the address"),

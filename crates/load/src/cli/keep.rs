@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{Write, stderr};
+use std::io::{Read, Write, stderr};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
@@ -36,8 +36,10 @@ pub(super) fn bundle(files: &[PathBuf]) -> Bundle {
     for path in files {
         let name = path.display().to_string();
         // It was read a moment ago; if it is gone by now, the run cannot be made again without it.
-        match fs::read(path) {
-            Ok(bytes) if bytes.len() <= left => {
+        let mut bytes = Vec::new();
+        let read = fs::File::open(path).and_then(|file| file.take(left as u64 + 1).read_to_end(&mut bytes));
+        match read {
+            Ok(_) if bytes.len() <= left => {
                 left -= bytes.len();
                 kept.files.insert(name, bundle::to_text(&bytes));
             }
@@ -70,7 +72,7 @@ pub(super) fn host() -> Host {
 
 pub(super) fn rerun(args: &RerunArgs) -> Result<ExitCode, String> {
     let shown = args.run.display().to_string();
-    let text = fs::read_to_string(&args.run).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    let text = super::files::read_text(&args.run)?;
     let run = model::read(&text, &shown)?;
     let Some(kept) = run.bundle else {
         return Err(format!("{shown}: it does not say how it was made; runs of this version do"));

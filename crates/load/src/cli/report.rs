@@ -1,9 +1,9 @@
 //! `thirst report`: stored runs to one table, and to files.
 
-use std::fs;
 use std::io::{Write, stdout};
 
 use super::args::ReportArgs;
+use super::files;
 use crate::report::model::{self, Run};
 use crate::report::table;
 
@@ -17,8 +17,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), String> {
     }
     let mut runs: Vec<Run> = Vec::with_capacity(args.runs.len());
     for path in &args.runs {
-        let text =
-            fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+        let text = files::read_text(path)?;
         runs.push(model::read(&text, &path.display().to_string())?);
     }
     for file in args.files.open(runs.len())? {

@@ -121,7 +121,7 @@ fn counted(control: &Control, understood: &Understood) -> Result<Counted, String
         counters.clone_from(&understood.gathered.settings.counters);
     }
     if let Some(name) = &control.counters {
-        let bytes = std::fs::read(path(name)).map_err(|error| format!("cannot read `{name}`: {error}"))?;
+        let bytes = super::files::read(&path(name))?;
         let source = wcat::Source::decode(name, &bytes);
         let mut notes = Vec::new();
         counters = windows::file(&source.text, &mut notes);
