@@ -9,7 +9,7 @@ use std::io::{Read, Write, stderr};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command};
 use crate::report::bundle::{self, Bundle, FILES_MAX_BYTES, Host, KEPT_OUT};
@@ -97,7 +97,10 @@ pub(super) fn rerun(args: &RerunArgs) -> Result<ExitCode, String> {
     }
     without_missing(&mut words, &args.more, &kept, &shown)?;
     words.extend(args.more.iter().cloned());
-    let cli = Cli::try_parse_from(std::iter::once("thirst".to_owned()).chain(words));
+    // What is said again behind it replaces what was said then.
+    let grammar = Cli::command().mut_subcommand("run", |run| run.args_override_self(true));
+    let found = grammar.try_get_matches_from(std::iter::once("thirst".to_owned()).chain(words));
+    let cli = found.and_then(|found| Cli::from_arg_matches(&found));
     match cli.map_err(|error| error.to_string())?.command {
         Command::Run(again) => super::run::run(&again),
         _ => Err(format!("{shown}: it was not made by `thirst run`")),
@@ -105,17 +108,17 @@ pub(super) fn rerun(args: &RerunArgs) -> Result<ExitCode, String> {
 }
 
 /// Flags that name where something is written.
-const OUTPUTS: [&str; 7] = ["--json", "--html", "--csv", "--csv-series", "--junit", "--hlog", "--xml"];
+const OUTPUTS: [&str; 8] =
+    ["--json", "--html", "--csv", "--csv-series", "--junit", "--hlog", "--xml", "--xml5"];
 
 /// A word of the command line with the file it names where it is now.
 fn place(word: &str, places: &BTreeMap<String, String>) -> String {
-    let split = match word.strip_prefix('@') {
-        Some(name) => ("@", name),
-        None => match word.split_once('=') {
-            Some((flag, name)) if flag.starts_with("--") => (word.get(..flag.len() + 1).unwrap_or(""), name),
-            _ => ("", word),
-        },
-    };
+    let body =
+        ["@", "-b@", "-b=@", "--body=@"].iter().find_map(|flag| Some((*flag, word.strip_prefix(flag)?)));
+    let split = body.unwrap_or_else(|| match word.split_once('=') {
+        Some((flag, name)) if flag.starts_with("--") => (word.get(..flag.len() + 1).unwrap_or(""), name),
+        _ => ("", word),
+    });
     places.get(split.1).map_or_else(|| word.to_owned(), |now| format!("{}{now}", split.0))
 }
 
@@ -131,32 +134,31 @@ fn without_missing(
     }
     let missing: Vec<String> = words
         .iter()
-        .filter_map(|word| word.strip_suffix(KEPT_OUT)?.strip_suffix(": ").map(str::to_owned))
-        .map(|name| name.trim_start_matches("--header=").trim_start_matches("-H").to_owned())
+        .filter_map(|word| bundle::field(word).strip_suffix(KEPT_OUT)?.strip_suffix(": ").map(str::to_owned))
         .collect();
     for name in missing {
         let given = |word: &String| {
-            let field = word.trim_start_matches("--header=").trim_start_matches("-H");
+            let field = bundle::field(word);
             field.split(':').next().is_some_and(|given| given.eq_ignore_ascii_case(&name))
         };
         if !more.iter().any(given) {
             return Err(format!("{shown}: the value of `{name}` was kept out; give it anew: -H '{name}: …'"));
         }
     }
-    // The flag before a field that is gone goes with it.
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        if word.ends_with(KEPT_OUT) {
-            words.remove(at);
-            let is_flag = |word: &String| word == "-H" || word == "--header";
-            if at > 0 && words.get(at - 1).is_some_and(is_flag) {
-                words.remove(at - 1);
-                at -= 1;
-            }
-        } else {
-            at += 1;
+    // The flag of a field that is gone goes with it, be it in the same word or before it; others in that word stay.
+    let mut left: Vec<String> = Vec::with_capacity(words.len());
+    for word in words.drain(..) {
+        if !word.ends_with(KEPT_OUT) {
+            left.push(word);
+            continue;
         }
+        let flags = match word.strip_suffix(bundle::field(&word)) {
+            Some(flags) if !flags.is_empty() => flags.to_owned(),
+            _ => left.pop_if(|last| bundle::is_header(last)).unwrap_or_default(),
+        };
+        left.extend(flags.strip_suffix('H').filter(|others| others.len() > 1).map(str::to_owned));
     }
+    *words = left;
     Ok(())
 }
 
