@@ -122,7 +122,11 @@ impl FromStr for Rule {
         let us = || {
             let digits = bound.strip_suffix("us").or_else(|| bound.strip_suffix("µs"));
             match digits {
-                Some(digits) => digits.trim().parse().map_err(|_| wrong()),
+                // `nan` and `inf` are numbers to the parser, and rules that can never hold.
+                Some(digits) => match digits.trim().parse::<f64>() {
+                    Ok(us) if us.is_finite() && us >= 0.0 => Ok(us),
+                    _ => Err(wrong()),
+                },
                 None if bound.ends_with(|c: char| c.is_ascii_digit()) => {
                     Err(format!("`{text}`: say the unit: {bound}ms, {bound}us or {bound}s"))
                 }
@@ -226,6 +230,10 @@ mod tests {
             "hits<90",
             "rate<0",
             "errors>101%",
+            "p99>nanus",
+            "p99>infus",
+            "avg>-1us",
+            "max>-inf µs",
             "speed>9",
         ] {
             assert!(text.parse::<Rule>().is_err(), "{text}");

@@ -95,6 +95,7 @@ codes! {
     NetworkFull = "network-full", "Use a faster link or smaller answers, or read this as the limit of the network";
     Retransmits = "retransmits", "Look at the cable, the switch and the drops of the interface: ip -s link";
     SendLag = "send-lag", "Give the generator a core of its own, or ask for less per thread";
+    Broken = "bodies-broken", "Ask the URL by hand: curl --compressed URL";
     Changed = "bodies-changed", "";
     StepsInDoubt = "steps-in-doubt", "Read the other steps; the reasons stand below the table of steps";
     HiddenTime = "hidden-time", "";
@@ -139,6 +140,8 @@ pub struct Facts {
     pub same_host: bool,
     /// Body bytes in a coding that is not decoded.
     pub opaque_body_bytes: u64,
+    /// Of the bodies that were decoded, those that could not be, in words.
+    pub broken_bodies: Option<String>,
     /// Why servers are not watched.
     pub watch_notes: Vec<String>,
     /// Requests of an open loop that were due and not sent.
@@ -216,6 +219,9 @@ fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
             Code::ErrorStatus,
             format!("{:.1} % of the answers have a status of 400 or more", bad * 100.0),
         );
+    }
+    if let Some(broken) = &facts.broken_bodies {
+        add(Grade::Suspect, Code::Broken, broken.clone());
     }
     let missing = facts.count.map_or(0, |count| count.saturating_sub(facts.requests));
     if missing > 0 && !facts.interrupted && !facts.ended_early {
@@ -439,6 +445,13 @@ mod tests {
                 },
                 Grade::Valid,
                 None,
+                false,
+            ),
+            (
+                "bodies that do not decode",
+                |f| f.broken_bodies = Some("2 of 2".to_owned()),
+                Grade::Suspect,
+                Some(Code::Broken),
                 false,
             ),
             ("changed", |f| f.changed = 5, Grade::Valid, Some(Code::Changed), false),

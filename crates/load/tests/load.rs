@@ -250,6 +250,7 @@ fn gzip_is_decoded_by_sample() {
     let (json, _) = run(&[&server.url("/"), "-n", "10", "-c", "2", "-H", "Accept-Encoding: gzip"]);
     assert_eq!(number(&json, "/bytes/bodies"), 10.0 * length as f64);
     assert_eq!(number(&json, "/bytes/decoded"), 500_000.0);
+    assert!(!json["verdict"]["findings"].to_string().contains("bodies-broken"), "{json}");
     let (json, _) = run(&[&server.url("/"), "-n", "10", "-H", "Accept-Encoding: deflate"]);
     assert_eq!(json["bytes"]["decoded"], serde_json::Value::Null);
     assert!(json["verdict"]["findings"].to_string().contains("encoded-only"), "{json}");
@@ -298,6 +299,33 @@ fn compression_is_told_of_each_type_of_content() {
     let text = String::from_utf8(output.stderr).unwrap();
     let row = text.lines().find(|line| line.trim_start().starts_with("text/html")).unwrap();
     assert!(row.contains("400 kB") && row.ends_with("100 %"), "{text}");
+}
+
+#[test]
+fn bodies_that_do_not_decode_are_suspect() {
+    let server = Server::canned(ok("no gzip at all", "Content-Encoding: gzip\r\n"));
+    let (json, _) = run(&[&server.url("/"), "-n", "10", "--compressed"]);
+    assert_eq!(json["verdict"]["grade"], "SUSPECT", "{json}");
+    assert_eq!(json["verdict"]["findings"][0]["code"], "bodies-broken", "{json}");
+}
+
+#[test]
+fn files_without_end_do_not_fill_the_memory() {
+    let zero = "/dev/zero";
+    for args in [
+        &["report", zero][..],
+        &["compare", zero, zero],
+        &["rerun", zero],
+        &["check", zero],
+        &["import", zero],
+        &["run", "http://127.0.0.1:9/", "-b", "@/dev/zero"],
+        &["run", "https://127.0.0.1:9/", "--cacert", zero],
+    ] {
+        let output = output(args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("it is larger than "), "{args:?}: {said}");
+    }
 }
 
 #[test]
@@ -440,7 +468,7 @@ fn wrong_usage_says_what_to_do() {
         (vec!["run", "http://h/", "-n", "0"], "0"),
         (vec!["run", "http://h/", "-d", "soon"], "is not a duration"),
         (vec!["run", "http://h/", "-H", "nope"], "is not a header"),
-        (vec!["run", "http://h/", "-b", "@/nonexistent"], "cannot read the body"),
+        (vec!["run", "http://h/", "-b", "@/nonexistent"], "the body: cannot read"),
         (vec!["run", "http://h/", "-n", "5", "--cooldown", "1s"], "--cooldown needs -d"),
         (vec!["run", "http://127.0.0.1:1/", "--json", &missing], "cannot write"),
         (vec!["run", "http://name.invalid/"], "cannot find the address"),

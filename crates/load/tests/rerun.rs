@@ -67,6 +67,66 @@ fn a_run_of_a_list_of_urls_is_made_again_though_the_list_is_gone() {
 }
 
 #[test]
+fn flags_behind_those_of_then_replace_them_and_reports_of_then_stay() {
+    let scratch = Scratch::new("rerun-flags");
+    let server = Server::canned(ok("x", ""));
+    let (first, second, log) =
+        (scratch.file("first.json"), scratch.file("second.json"), scratch.file("log.xml"));
+    let then =
+        ["-n", "20", "-c", "2", "--label", "then", "--no-counters", "-q", "--xml5", &log, "--json", &first];
+    let run = output(&[&["run", &server.url("/")], &then[..]].concat());
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    std::fs::write(&log, "of then").unwrap();
+    let now = ["-n", "30", "-c", "3", "--label", "now", "--no-counters", "-q", "--json", &second];
+    let again = output(&[&["rerun", &first], &now[..]].concat());
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let again = json(&second);
+    assert_eq!((number(&again, "/requests"), number(&again, "/asked/connections")), (30.0, 3.0));
+    assert_eq!(again["label"], "now");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "of then");
+}
+
+#[test]
+fn a_secret_among_short_flags_is_kept_out_and_given_anew() {
+    let scratch = Scratch::new("rerun-secret");
+    let server = Server::canned(ok("x", ""));
+    let (first, second) = (scratch.file("first.json"), scratch.file("second.json"));
+    for then in [&["-kqHCookie: s3cret"][..], &["-kqH", "Cookie: s3cret"]] {
+        let run = output(&[&["run", &server.url("/"), "-n", "3", "--json", &first], then].concat());
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        assert!(!std::fs::read_to_string(&first).unwrap().contains("s3cret"));
+        let without = output(&["rerun", &first]);
+        assert!(String::from_utf8_lossy(&without.stderr).contains("give it anew: -H 'Cookie: …'"));
+        let again = output(&["rerun", &first, "-HCookie: s3cret", "--json", &second]);
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+        assert!(again.stdout.is_empty(), "the q beside the field stays");
+        assert_eq!(number(&json(&second), "/bytes/written"), number(&json(&first), "/bytes/written"));
+    }
+}
+
+#[test]
+fn a_body_is_found_however_its_flag_was_written() {
+    let scratch = Scratch::new("rerun-body");
+    let server = Server::canned(ok("x", ""));
+    let (body, first, second) =
+        (scratch.file("body"), scratch.file("first.json"), scratch.file("second.json"));
+    for flag in ["-b@", "-b=@", "--body=@"] {
+        std::fs::write(&body, "hello").unwrap();
+        let run =
+            output(&["run", &server.url("/"), &format!("{flag}{body}"), "-n", "3", "-q", "--json", &first]);
+        assert!(run.status.success(), "{flag}: {}", String::from_utf8_lossy(&run.stderr));
+        std::fs::remove_file(&body).unwrap();
+        let again = output(&["rerun", &first, "--json", &second]);
+        assert!(again.status.success(), "{flag}: {}", String::from_utf8_lossy(&again.stderr));
+        assert_eq!(
+            number(&json(&second), "/bytes/written"),
+            number(&json(&first), "/bytes/written"),
+            "{flag}"
+        );
+    }
+}
+
+#[test]
 fn a_run_by_wcats_commands_is_made_again() {
     let scratch = Scratch::new("rerun-wcat");
     let server = Server::canned(ok("x", ""));

@@ -116,8 +116,7 @@ fn stored(args: &CompareArgs, wish: &Wish) -> Result<Comparison, String> {
 
 fn read(paths: &[PathBuf]) -> Result<Vec<Given>, String> {
     let one = |path: &PathBuf| {
-        let text =
-            fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+        let text = super::files::read_text(path)?;
         let name = path.display().to_string();
         model::read(&text, &name).map(|run| Given { name, run })
     };

@@ -4,7 +4,7 @@
 //! JSON, which stored runs are.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -43,6 +43,32 @@ pub(super) struct Files {
     /// Write an HdrHistogram log, in microseconds: a line for each step and kind of time; of one run
     #[arg(long, value_name = "FILE")]
     pub hlog: Option<PathBuf>,
+}
+
+/// No stored run and no scenario is larger.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// What is in a file, if that is not without end: `/dev/zero` would fill the memory.
+///
+/// # Errors
+/// A sentence: it cannot be read, or is larger than anything we read whole.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let shown = path.display();
+    let cannot = |error: std::io::Error| format!("cannot read `{shown}`: {error}");
+    let mut bytes = Vec::new();
+    File::open(path).map_err(cannot)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(format!("cannot read `{shown}`: it is larger than 256 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// The same of a text.
+///
+/// # Errors
+/// As [`read`], or it is no text.
+pub(super) fn read_text(path: &Path) -> Result<String, String> {
+    String::from_utf8(read(path)?).map_err(|_| format!("cannot read `{}`: it is no text", path.display()))
 }
 
 type Make = fn(&[Run]) -> Result<String, String>;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{Write, stderr};
+use std::io::{Read, Write, stderr};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
@@ -36,8 +36,10 @@ pub(super) fn bundle(files: &[PathBuf]) -> Bundle {
     for path in files {
         let name = path.display().to_string();
         // It was read a moment ago; if it is gone by now, the run cannot be made again without it.
-        match fs::read(path) {
-            Ok(bytes) if bytes.len() <= left => {
+        let mut bytes = Vec::new();
+        let read = fs::File::open(path).and_then(|file| file.take(left as u64 + 1).read_to_end(&mut bytes));
+        match read {
+            Ok(_) if bytes.len() <= left => {
                 left -= bytes.len();
                 kept.files.insert(name, bundle::to_text(&bytes));
             }
@@ -70,7 +72,7 @@ pub(super) fn host() -> Host {
 
 pub(super) fn rerun(args: &RerunArgs) -> Result<ExitCode, String> {
     let shown = args.run.display().to_string();
-    let text = fs::read_to_string(&args.run).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    let text = super::files::read_text(&args.run)?;
     let run = model::read(&text, &shown)?;
     let Some(kept) = run.bundle else {
         return Err(format!("{shown}: it does not say how it was made; runs of this version do"));
@@ -118,13 +120,12 @@ const QUIET: [&str; 2] = ["-q", "--quiet"];
 
 /// A word of the command line with the file it names where it is now.
 fn place(word: &str, places: &BTreeMap<String, String>) -> String {
-    let split = match word.strip_prefix('@') {
-        Some(name) => ("@", name),
-        None => match word.split_once('=') {
-            Some((flag, name)) if flag.starts_with("--") => (word.get(..flag.len() + 1).unwrap_or(""), name),
-            _ => ("", word),
-        },
-    };
+    let body =
+        ["@", "-b@", "-b=@", "--body=@"].iter().find_map(|flag| Some((*flag, word.strip_prefix(flag)?)));
+    let split = body.unwrap_or_else(|| match word.split_once('=') {
+        Some((flag, name)) if flag.starts_with("--") => (word.get(..flag.len() + 1).unwrap_or(""), name),
+        _ => ("", word),
+    });
     places.get(split.1).map_or_else(|| word.to_owned(), |now| format!("{}{now}", split.0))
 }
 
@@ -140,32 +141,31 @@ fn without_missing(
     }
     let missing: Vec<String> = words
         .iter()
-        .filter_map(|word| word.strip_suffix(KEPT_OUT)?.strip_suffix(": ").map(str::to_owned))
-        .map(|name| name.trim_start_matches("--header=").trim_start_matches("-H").to_owned())
+        .filter_map(|word| bundle::field(word).strip_suffix(KEPT_OUT)?.strip_suffix(": ").map(str::to_owned))
         .collect();
     for name in missing {
         let given = |word: &String| {
-            let field = word.trim_start_matches("--header=").trim_start_matches("-H");
+            let field = bundle::field(word);
             field.split(':').next().is_some_and(|given| given.eq_ignore_ascii_case(&name))
         };
         if !more.iter().any(given) {
             return Err(format!("{shown}: the value of `{name}` was kept out; give it anew: -H '{name}: …'"));
         }
     }
-    // The flag before a field that is gone goes with it.
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        if word.ends_with(KEPT_OUT) {
-            words.remove(at);
-            let is_flag = |word: &String| word == "-H" || word == "--header";
-            if at > 0 && words.get(at - 1).is_some_and(is_flag) {
-                words.remove(at - 1);
-                at -= 1;
-            }
-        } else {
-            at += 1;
+    // The flag of a field that is gone goes with it, be it in the same word or before it; others in that word stay.
+    let mut left: Vec<String> = Vec::with_capacity(words.len());
+    for word in words.drain(..) {
+        if !word.ends_with(KEPT_OUT) {
+            left.push(word);
+            continue;
         }
+        let flags = match word.strip_suffix(bundle::field(&word)) {
+            Some(flags) if !flags.is_empty() => flags.to_owned(),
+            _ => left.pop_if(|last| bundle::is_header(last)).unwrap_or_default(),
+        };
+        left.extend(flags.strip_suffix('H').filter(|others| others.len() > 1).map(str::to_owned));
     }
+    *words = left;
     Ok(())
 }
 

@@ -1,17 +1,16 @@
 //! `thirst report`: a stored run as it was reported then, several to one table, and to files.
 
-use std::fs;
 use std::io::{Write, stdout};
 
 use super::args::ReportArgs;
+use super::files;
 use crate::report::model::{self, Run};
 use crate::report::{hlog, table, text};
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), String> {
     let mut runs: Vec<Run> = Vec::with_capacity(args.runs.len());
     for path in &args.runs {
-        let text =
-            fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+        let text = files::read_text(path)?;
         runs.push(model::read(&text, &path.display().to_string())?);
     }
     // Before anything is opened: a file that is there already is worth more than an empty one.

@@ -2,7 +2,7 @@
 //!
 //! Not here: the load that flags ask for ([`super::shape`]), the files reports are written to ([`super::files`]).
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{IsTerminal, Read, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -128,7 +128,7 @@ pub(super) fn wish(args: &RunArgs) -> Result<Wish, String> {
         None => None,
         Some(Err(text)) => Some(text.as_bytes().to_vec()),
         Some(Ok(path)) => {
-            Some(fs::read(path).map_err(|error| format!("cannot read the body from `{path}`: {error}"))?)
+            Some(super::files::read(Path::new(path)).map_err(|why| format!("the body: {why}"))?)
         }
     };
     let mut headers = args.request.headers.clone();

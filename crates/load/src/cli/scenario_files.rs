@@ -11,7 +11,7 @@ use crate::wcat::{Gathered, Source, gather};
 /// Reads files and puts them together; what is understood though it was not meant to be is said on stderr.
 pub(super) fn read(files: &[PathBuf]) -> Result<Gathered, String> {
     let read = |path: &PathBuf| {
-        let bytes = fs::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+        let bytes = super::files::read(path)?;
         Ok(Source::decode(&path.display().to_string(), &bytes))
     };
     let sources: Vec<Source> = files.iter().map(read).collect::<Result<_, String>>()?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::files::Target;
 use super::run::{outcome, watch_ctrl_c};
@@ -146,7 +147,7 @@ fn counted(job: &Job, understood: &Understood) -> Counted {
 
 /// The counters that a file of WCAT 5 names.
 fn counters_of(name: &str) -> Result<Vec<wcat::Counter>, String> {
-    let bytes = std::fs::read(path(name)).map_err(|error| format!("cannot read `{name}`: {error}"))?;
+    let bytes = super::files::read(&path(name))?;
     let source = wcat::Source::decode(name, &bytes);
     let mut notes = Vec::new();
     let counters = windows::file(&source.text, &mut notes);
@@ -254,18 +255,26 @@ fn wait_for_clients(
         Progress::new(wanted.progress, understood.plan.load.schedule.clone(), understood.plan.load.count);
     let mut begun: Option<std::time::Instant> = None;
     let count = understood.machines;
-    let gathered = controller::control(&listener, job, count, &token, stop, &mut |event| match event {
-        controller::Event::Came { name, here } => tell(&format!("{here} of {count}: {name}")),
-        controller::Event::Refused(from, why) => tell(&format!("{from} was sent away: {why}")),
-        controller::Event::Begins => begun = Some(std::time::Instant::now()),
-        controller::Event::Second(slice) => {
-            progress.add(&slice);
-            let since =
-                begun.map_or(0, |begun| u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
-            progress.show(since);
-        }
-        controller::Event::Lost(why) => tell(&why),
-    })?;
+    // The last answers may come as late as they are waited for.
+    let load = &understood.plan.load;
+    let ends_ns = load
+        .schedule
+        .window_end_ns()
+        .map(|end| end.saturating_add(load.schedule.cooldown_ns).saturating_add(load.timeout_ns));
+    let within = ends_ns.map(|ends| Duration::from_nanos(ends).saturating_add(controller::AFTERWARDS));
+    let gathered =
+        controller::control(&listener, job, count, &token, within, stop, &mut |event| match event {
+            controller::Event::Came { name, here } => tell(&format!("{here} of {count}: {name}")),
+            controller::Event::Refused(from, why) => tell(&format!("{from} was sent away: {why}")),
+            controller::Event::Begins => begun = Some(std::time::Instant::now()),
+            controller::Event::Second(slice) => {
+                progress.add(&slice);
+                let since =
+                    begun.map_or(0, |begun| u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+                progress.show(since);
+            }
+            controller::Event::Lost(why) => tell(&why),
+        })?;
     progress.clear();
     if gathered.is_empty() {
         let why = gathered.losses().first().map_or("no client counted anything", String::as_str);

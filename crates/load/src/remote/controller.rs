@@ -2,13 +2,13 @@
 //!
 //! A client that is lost takes what it counted with it; the run goes on and its verdict says so. Not here: the report.
 
-use std::io;
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::frame::{ANY_BYTES, FIRST_BYTES, hear, say};
 use super::{FromClient, FromController, VERSION, token};
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// From saying `begin` to beginning: long enough for the word to reach all.
 const BEGIN_IN_MS: u64 = 500;
 /// How long clients may take to say what they counted after the run was ended.
-const AFTERWARDS: Duration = Duration::from_secs(60);
+pub const AFTERWARDS: Duration = Duration::from_secs(60);
 
 /// A client that was let in.
 #[derive(Debug)]
@@ -50,7 +50,8 @@ pub enum Event {
     Lost(String),
 }
 
-/// Waits for `count` clients at `listener`, has them do `job`, and gives back what they gathered.
+/// Waits for `count` clients at `listener`, has them do `job`, and gives back what they gathered. Who has not said it
+/// `within` that time of the beginning is lost: a machine without power says nothing, and its connection does not end.
 ///
 /// # Errors
 /// A sentence: no client could do it, or the wait was ended by `stop`.
@@ -59,6 +60,7 @@ pub fn control(
     job: &Job,
     count: u64,
     token: &str,
+    within: Option<Duration>,
     stop: &Arc<AtomicBool>,
     tell: &mut dyn FnMut(Event),
 ) -> Result<Gathered, String> {
@@ -83,7 +85,30 @@ pub fn control(
             Err(error) => return Err(format!("cannot wait for clients: {error}")),
         }
     }
-    run(clients, listener, stop, tell)
+    run(clients, listener, within, stop, tell)
+}
+
+/// Reads a message that has to be whole by then: who sends a byte now and then must not keep others out.
+struct Patient<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl Patient<'_> {
+    fn new(stream: &TcpStream, patience: Duration) -> Patient<'_> {
+        Patient { stream, until: Instant::now() + patience }
+    }
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(buffer)
+    }
 }
 
 /// Lets a caller in that knows the token, and hands it its job.
@@ -91,14 +116,13 @@ fn greet(mut stream: TcpStream, job: &Job, number: u64, mine: &str) -> Result<Cl
     let lost = |error: io::Error| error.to_string();
     stream.set_nonblocking(false).map_err(lost)?;
     stream.set_nodelay(true).map_err(lost)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(lost)?;
     let no = |stream: &mut TcpStream, why: &str| {
         // It may be gone already; it is not wanted anyway.
         let _ = say(stream, &FromController::No(why.to_owned()));
         why.to_owned()
     };
-    let name = match hear(&mut stream, FIRST_BYTES).map_err(lost)? {
+    let name = match hear(&mut Patient::new(&stream, PATIENCE), FIRST_BYTES).map_err(lost)? {
         FromClient::Hello { version, .. } if version != VERSION => {
             return Err(no(&mut stream, "the controller is of another version of thirst"));
         }
@@ -109,7 +133,7 @@ fn greet(mut stream: TcpStream, job: &Job, number: u64, mine: &str) -> Result<Cl
         _ => return Err(no(&mut stream, "a client says hello first")),
     };
     say(&mut stream, &FromController::Job(Box::new(job.clone()), number)).map_err(lost)?;
-    match hear(&mut stream, FIRST_BYTES).map_err(lost)? {
+    match hear(&mut Patient::new(&stream, PATIENCE), FIRST_BYTES).map_err(lost)? {
         FromClient::Ready => Ok(Client { name, stream }),
         FromClient::Cannot(why) => Err(why),
         _ => Err("a client says whether it is ready".to_owned()),
@@ -119,6 +143,7 @@ fn greet(mut stream: TcpStream, job: &Job, number: u64, mine: &str) -> Result<Cl
 fn run(
     clients: Vec<Client>,
     listener: &TcpListener,
+    within: Option<Duration>,
     stop: &Arc<AtomicBool>,
     tell: &mut dyn FnMut(Event),
 ) -> Result<Gathered, String> {
@@ -147,7 +172,7 @@ fn run(
     }
     drop(out);
     tell(Event::Begins);
-    let result = gather(count, &inbox, &mut writers, listener, stop, tell);
+    let result = gather(count, &inbox, &mut writers, listener, within, stop, tell);
     for writer in &writers {
         // A thread that still listens ends with its connection.
         let _ = writer.shutdown(std::net::Shutdown::Both);
@@ -193,22 +218,26 @@ fn gather(
     inbox: &Receiver<(usize, Said)>,
     writers: &mut [TcpStream],
     listener: &TcpListener,
+    within: Option<Duration>,
     stop: &Arc<AtomicBool>,
     tell: &mut dyn FnMut(Event),
 ) -> Gathered {
+    let begun = Instant::now();
     let mut all = Gathered::default();
     let mut done = vec![false; count];
-    let mut ended: Option<std::time::Instant> = None;
+    let mut ended: Option<Instant> = None;
     while done.iter().any(|done| !done) {
         if stop.load(Ordering::Relaxed) && ended.is_none() {
-            ended = Some(std::time::Instant::now());
+            ended = Some(Instant::now());
             // One that does not hear it is lost soon.
             writers.iter_mut().for_each(|writer| drop(say(writer, &FromController::End)));
         }
-        if ended.is_some_and(|since| since.elapsed() > AFTERWARDS) {
+        let overdue = within.is_some_and(|within| begun.elapsed() > within);
+        if overdue || ended.is_some_and(|since| since.elapsed() > AFTERWARDS) {
+            let silent = done.iter().filter(|done| !**done).count() as u64;
             all.lose(format!(
-                "{} clients did not say what they counted",
-                done.iter().filter(|done| !**done).count()
+                "{} did not say what was counted",
+                crate::report::units::many(silent, "client")
             ));
             break;
         }
@@ -232,4 +261,44 @@ fn gather(
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn connected() -> (TcpStream, TcpStream, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (called, _) = listener.accept().unwrap();
+        (caller, called, listener)
+    }
+
+    #[test]
+    fn who_speaks_slowly_is_not_waited_for() {
+        let (mut caller, called, _listener) = connected();
+        caller.write_all(&4_000_u32.to_be_bytes()).unwrap();
+        let drip = thread::spawn(move || {
+            while caller.write_all(b" ").is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let begun = Instant::now();
+        let heard = hear::<FromClient>(&mut Patient::new(&called, Duration::from_millis(200)), FIRST_BYTES);
+        assert!(heard.is_err());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        drop(called);
+        drip.join().unwrap();
+    }
+
+    #[test]
+    fn who_says_nothing_any_more_is_lost() {
+        let (_caller, stream, listener) = connected();
+        listener.set_nonblocking(true).unwrap();
+        let clients = vec![Client { name: "mute".to_owned(), stream }];
+        let within = Some(Duration::from_millis(300));
+        let gathered = run(clients, &listener, within, &Arc::default(), &mut |_| {}).unwrap();
+        assert_eq!(gathered.losses(), ["1 client did not say what was counted"]);
+    }
 }

@@ -12,7 +12,7 @@ use crate::job::Job;
 /// What stands in the place of a secret.
 pub const KEPT_OUT: &str = "(kept out)";
 /// Fields whose values let someone in.
-const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+const SECRET: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 /// Files are kept up to so many bytes together.
 pub const FILES_MAX_BYTES: usize = 16 << 20;
 
@@ -57,23 +57,34 @@ pub fn without_secrets(words: &[String]) -> Vec<String> {
     };
     let mut out: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
-        let after_flag =
-            matches!(out.last().map(String::as_str), Some("-H" | "--header" | "-token" | "--token"));
+        let after_flag = out.last().is_some_and(|last| is_header(last));
         let is_token = matches!(out.last().map(String::as_str), Some("-token" | "--token"));
         let hidden = match () {
             () if is_token => Some(KEPT_OUT.to_owned()),
             () if after_flag => hide(word),
             () => {
-                let joined = word.strip_prefix("--header=").map(|field| ("--header=", field));
-                let joined = joined.or_else(|| {
-                    word.strip_prefix("-H").filter(|rest| !rest.is_empty()).map(|field| ("-H", field))
-                });
-                joined.and_then(|(flag, field)| Some(format!("{flag}{}", hide(field)?)))
+                let flag = word.strip_suffix(field(word)).filter(|flag| !flag.is_empty());
+                flag.and_then(|flag| Some(format!("{flag}{}", hide(field(word))?)))
             }
         };
         out.push(hidden.unwrap_or_else(|| word.clone()));
     }
     out
+}
+
+/// What follows `-H` in a word, which may have flags without a value before it: `-kLHCookie: a=b`.
+fn short(word: &str) -> Option<&str> {
+    word.strip_prefix('-')?.trim_start_matches(['k', 'L', 'q']).strip_prefix('H')
+}
+
+/// Whether a word says that the next one is a header field.
+pub fn is_header(word: &str) -> bool {
+    word == "--header" || short(word) == Some("")
+}
+
+/// The header field in a word: behind its flag, if that is in the same word, or all of it.
+pub fn field(word: &str) -> &str {
+    word.strip_prefix("--header=").or_else(|| short(word)).unwrap_or(word)
 }
 
 /// Bytes as a text that can stand in JSON, and be read by people where it is text.
@@ -119,6 +130,8 @@ mod tests {
             ("-H|authorization:x|-H|Accept: y", "-H|authorization: (kept out)|-H|Accept: y"),
             ("--header=Cookie: a=b", "--header=Cookie: (kept out)"),
             ("-HCookie: a=b|-c|3", "-HCookie: (kept out)|-c|3"),
+            ("-kHCookie: a=b|-kLqHAccept: x", "-kHCookie: (kept out)|-kLqHAccept: x"),
+            ("-qH|Authorization: Bearer x|-k|Cookie: y", "-qH|Authorization: (kept out)|-k|Cookie: y"),
             ("wcctl|-token|secret|-x", "wcctl|-token|(kept out)|-x"),
             ("run|http://h/?Cookie:1", "run|http://h/?Cookie:1"),
         ] {

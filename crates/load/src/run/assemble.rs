@@ -169,6 +169,7 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu, instrument:
         interrupted: gathered.interrupted,
         same_host: gathered.same_host,
         opaque_body_bytes: tally.counts.opaque_body_bytes,
+        broken_bodies: gathered.ratios.all().note(),
         watch_notes: gathered.notes.clone(),
         unsent: tally.counts.unsent,
         own_lag_p99_us: tally.of(Span::OwnLag).quantile_us(0.99),

@@ -266,7 +266,6 @@ pub fn gather(
         })
     })?;
     gathered.carried = watch.carried();
-    gathered.notes.extend(gathered.ratios.all().note());
     let connected = shared.connected.load(Ordering::Relaxed);
     if !connected && !gathered.interrupted {
         let why = gathered.outcomes.iter().flat_map(|outcome| outcome.whole.samples.values()).next();

@@ -2,6 +2,8 @@
 //!
 //! Not here: sessions.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,6 +23,9 @@ const SYSTEM: [&str; 4] = [
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
+
+/// No file of certificates is larger.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The settings of all sessions of a run.
 ///
@@ -61,8 +66,14 @@ pub fn config(trust: &Trust) -> Result<Arc<ClientConfig>, String> {
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
-    let found = CertificateDer::pem_file_iter(path)
-        .map_err(|error| format!("cannot read certificates from `{shown}`: {error}"))?;
+    let cannot = |error: std::io::Error| format!("cannot read certificates from `{shown}`: {error}");
+    // A whole system's are 200 KB; `/dev/zero` would fill the memory.
+    let mut pem = Vec::new();
+    File::open(path).map_err(cannot)?.take(MOST_BYTES + 1).read_to_end(&mut pem).map_err(cannot)?;
+    if pem.len() as u64 > MOST_BYTES {
+        return Err(format!("cannot read certificates from `{shown}`: it is larger than 16 MiB"));
+    }
+    let found = CertificateDer::pem_slice_iter(&pem);
     found.map(|one| one.map_err(|error| format!("cannot read a certificate of `{shown}`: {error}"))).collect()
 }
 

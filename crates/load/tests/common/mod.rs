@@ -194,7 +194,10 @@ pub struct Scratch(pub std::path::PathBuf);
 
 impl Scratch {
     pub fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("thirst-{name}-{}", std::process::id()));
+        // Numbered: two tests that chose the same name must not take each other's files away.
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("thirst-{name}-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Scratch(path)
     }

@@ -301,7 +301,9 @@ pub(super) fn cache_line(run: &Run) -> String {
 /// One line on bodies and what compression saved.
 pub(super) fn bodies_line(run: &Run) -> String {
     let bytes = &run.bytes;
-    let mean = if run.responses > 0 { bytes.bodies as f64 / run.responses as f64 } else { 0.0 };
+    // Whole answers that are not what they have to be are failures, and their bodies count all the same.
+    let answers: u64 = run.statuses.values().sum();
+    let mean = if answers > 0 { bytes.bodies as f64 / answers as f64 } else { 0.0 };
     let mut text = format!("{}, {} each on average", units::bytes(bytes.bodies as f64), units::bytes(mean));
     match bytes.decoded {
         Some(decoded) if bytes.gzip_bodies > 0 => {
@@ -336,6 +338,14 @@ fn findings(findings: &[Finding], out: &mut String) {
 mod tests {
     use super::*;
     use crate::report::table::tests::sample;
+
+    #[test]
+    fn bodies_of_wrong_answers_are_bodies() {
+        let mut run = sample("a", 10.0);
+        run.bytes.bodies = 10_000;
+        (run.responses, run.statuses) = (80, [(200, 90), (500, 10)].into());
+        assert!(bodies_line(&run).starts_with("10.0 kB, 100 B each on average"), "{}", bodies_line(&run));
+    }
 
     #[test]
     fn what_is_not_known_is_said() {
