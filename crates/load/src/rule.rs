@@ -72,6 +72,21 @@ impl Rule {
         })
     }
 
+    /// Why it fails what has to pass it, if it does: it holds, or what it looks at cannot be told. A gate that nobody could look
+    /// through is not open.
+    pub fn fails(&self, numbers: &dyn Numbers) -> Option<String> {
+        let Some(value) = self.value(numbers) else {
+            let why = match self.metric {
+                Metric::Hits => "no answer says whether it came from a cache",
+                Metric::ErrorShare => "nothing was sent",
+                Metric::Quantile(_) | Metric::Mean => "nothing was answered",
+                Metric::Errors | Metric::Rate | Metric::Unsent => "it was not counted",
+            };
+            return Some(format!("{self} cannot be told: {why}"));
+        };
+        self.holds(numbers).then(|| format!("{self} holds: it is {}", self.shown(value)))
+    }
+
     /// What it looks at.
     pub fn value(&self, numbers: &dyn Numbers) -> Option<f64> {
         match self.metric {
@@ -215,6 +230,15 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Rule>().unwrap().holds(&Some1), holds, "{text}");
         }
+    }
+
+    #[test]
+    fn a_gate_that_cannot_be_told_is_not_passed() {
+        let fails = |text: &str| text.parse::<Rule>().unwrap().fails(&Some1);
+        assert_eq!(fails("p99>50ms").unwrap(), "p99>50ms holds: it is 99.0 ms");
+        assert_eq!(fails("p99>200ms"), None);
+        let said = fails("hits<90%").unwrap();
+        assert_eq!(said, "hits<90% cannot be told: no answer says whether it came from a cache");
     }
 
     #[test]

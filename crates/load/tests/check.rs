@@ -45,6 +45,22 @@ fn a_scenario_with_settings_that_say_nothing() {
 }
 
 #[test]
+fn what_a_run_would_refuse_is_refused() {
+    let plan =
+        "[run]\nserver = \"h\"\n[[round]]\nsteps = [ { get = \"/a\", header = [\"A: b\\r\\nc: d\"] } ]\n";
+    let (told, wrong, code) = check("check-break", &[("plan.toml", plan.as_bytes())]);
+    assert_eq!((told.as_str(), code), ("", 1));
+    assert!(wrong.starts_with("thirst: nothing would be sent\n"), "{wrong}");
+    assert!(wrong.contains("'\\r' cannot stand in a header field"), "{wrong}");
+    let plan = "[[round]]\nsteps = [ \"/a\\u001b[2J\" ]\n";
+    let (_, wrong, code) = check("check-escape", &[("plan.toml", plan.as_bytes())]);
+    assert!(code == 1 && wrong.contains("cannot stand in a URL") && !wrong.contains('\u{1b}'), "{wrong}");
+    let config = b"Duration 30s\nNumClientMachines 1\nNumClientThreads 20\n";
+    let (_, wrong, code) = check("check-nothing", &[("config.cfg", config), ("script.cfg", b"\n \n")]);
+    assert!(code == 1 && wrong.contains("script.cfg:1:1: error: there is nothing in it"), "{wrong}");
+}
+
+#[test]
 fn the_three_files_of_wcat_5_in_any_order_and_encoding() {
     let script = "NEW TRANSACTION\r\n    classId = 1\r\n    NEW REQUEST HTTP\r\n        Verb = \"GET\"\r\n        URL = \
                   \"http://localhost/pictures/a.JPG\"\r\n";

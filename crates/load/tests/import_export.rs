@@ -47,12 +47,12 @@ const SCRIPT: &str = r#"    NEW TRANSACTION
         classId = 1
         NEW REQUEST HTTP
             Verb = "GET"
-            URL = "http://localhost/pictures/<your image name>.JPG"
+            URL = "http://localhost/pictures/image.JPG"
     NEW TRANSACTION
         classId = 2
         NEW REQUEST HTTP
             Verb = "GET"
-            URL = "http://localhost/pictures/<your image name>.JPG"
+            URL = "http://localhost/pictures/image.JPG"
 "#;
 const DISTRIBUTION: &str = "    1 50\n    2 50\n";
 const CONFIG: &str = "    Warmuptime 5s\n    Duration 30s\n    CooldownTime 5s\n    NumClientMachines 1\n    NumClientThreads 20\n";
@@ -119,14 +119,14 @@ connection = "close"
 name = "class 1"
 weight = 50
 steps = [
-  "http://localhost/pictures/<your image name>.JPG",
+  "http://localhost/pictures/image.JPG",
 ]
 
 [[round]]
 name = "class 2"
 weight = 50
 steps = [
-  "http://localhost/pictures/<your image name>.JPG",
+  "http://localhost/pictures/image.JPG",
 ]
 "#
     );

@@ -91,7 +91,7 @@ pub fn main() -> ExitCode {
 fn end(outcome: Result<ExitCode, String>) -> ExitCode {
     outcome.unwrap_or_else(|message| {
         // Nobody to tell if stderr is gone.
-        let _ = writeln!(stderr(), "thirst: {message}");
+        let _ = writeln!(stderr(), "thirst: {}", crate::report::units::printable(&message));
         ExitCode::from(1)
     })
 }

@@ -42,6 +42,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
             (understood.plan, method, Some(understood.label), counters.collect())
         }
     };
+    if args.client.cacert.is_some() && !plan.origins.iter().any(|origin| origin.secure) {
+        return Err("--cacert is of https://, and nothing here is asked for by it".to_owned());
+    }
     let told = &args.report;
     let json_to_stdout = told.json.as_deref() == Some(Path::new("-"));
     let mut json = told.json.as_deref().filter(|_| !json_to_stdout).map(Target::create).transpose()?;
@@ -112,13 +115,12 @@ pub(super) fn calibrated(args: &RunArgs, plan: &Plan, stop: &Arc<AtomicBool>) ->
     wanted.then(|| run::calibrate(&plan.load, Arc::clone(stop))).flatten()
 }
 
-/// Says which rules of `--fail-if` hold; whether any does.
+/// Says which rules of `--fail-if` hold, or cannot be told; whether there are any.
 fn rules(rules: &[Rule], report: &Run) -> bool {
-    let broken: Vec<&Rule> = rules.iter().filter(|rule| rule.holds(report)).collect();
-    for rule in &broken {
-        let value = rule.value(report).map(|value| rule.shown(value)).unwrap_or_default();
+    let broken: Vec<String> = rules.iter().filter_map(|rule| rule.fails(report)).collect();
+    for why in &broken {
         // Nobody to tell if stderr is gone; the exit code says it too.
-        let _ = writeln!(stderr(), "thirst: {rule} holds: it is {value}");
+        let _ = writeln!(stderr(), "thirst: {why}");
     }
     !broken.is_empty()
 }
@@ -132,6 +134,12 @@ pub(super) fn wish(args: &RunArgs) -> Result<Wish, String> {
         }
     };
     let mut headers = args.request.headers.clone();
+    let own = ["content-length", "transfer-encoding"];
+    if let Some((name, _)) =
+        headers.iter().find(|(name, _)| own.iter().any(|own| name.eq_ignore_ascii_case(own)))
+    {
+        return Err(format!("-H {name}: it follows from the body; give the body with -b"));
+    }
     let says = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     if args.request.compressed && !says("Accept-Encoding") {
         headers.push(("Accept-Encoding".to_owned(), "gzip, br, zstd".to_owned()));

@@ -217,7 +217,7 @@ pub(super) struct LookArgs {
     #[arg(long, value_name = "NAME", requires = "counters")]
     pub counter: Vec<Series>,
 
-    /// Do not look at the server and this host each second
+    /// Do not look at the server and this host each second; the server's CPU over the whole window is read all the same
     #[arg(long, conflicts_with = "counters")]
     pub no_counters: bool,
 

@@ -18,6 +18,7 @@ use crate::job::{Job, Machine, Understood};
 use crate::remote::{self, client, controller, token};
 use crate::report::bundle::Bundle;
 use crate::report::model::Run;
+use crate::report::units::printable;
 use crate::report::{html, text, xml};
 use crate::run::{self, Counted, Gathered, Trouble, Wanted, progress::Progress};
 use crate::wcat;
@@ -36,8 +37,8 @@ pub(super) fn command(name: &str, args: &[String]) -> Result<ExitCode, String> {
 }
 
 fn tell(line: &str) {
-    // Nobody to tell if stderr is gone.
-    let _ = writeln!(stderr(), "{line}");
+    // Nobody to tell if stderr is gone. Names come from elsewhere.
+    let _ = writeln!(stderr(), "{}", printable(line));
 }
 
 fn control(tool: Tool, args: &[String]) -> Result<ExitCode, String> {
@@ -248,9 +249,13 @@ fn wait_for_clients(
         "waiting at {local} for {}; start each from another shell: wcclient localhost{suffix}",
         crate::report::units::many(understood.machines, "client")
     ));
-    if !local.ip().is_loopback() || left.is_none() {
-        tell(&format!("on other machines, or for other users: wcclient HOST{suffix} -token {token}"));
-    }
+    let host = if local.ip().is_loopback() { "localhost" } else { "HOST" };
+    let who = match (local.ip().is_loopback(), left.is_some()) {
+        (true, true) => "as another user",
+        (true, false) => "the token could not be left where clients find it",
+        (false, _) => "on other machines, or as another user",
+    };
+    tell(&format!("{who}: wcclient {host}{suffix} -token {token}"));
     let mut progress =
         Progress::new(wanted.progress, understood.plan.load.schedule.clone(), understood.plan.load.count);
     let mut begun: Option<std::time::Instant> = None;

@@ -37,7 +37,7 @@ pub fn text(comparison: &Comparison) -> String {
     section("What is said", &said(comparison), &mut out);
     section("What cannot be said", &not_said(comparison), &mut out);
     section("What would help", &help(comparison), &mut out);
-    out
+    units::printable(&out)
 }
 
 fn table(comparison: &Comparison, out: &mut String) {

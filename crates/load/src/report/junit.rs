@@ -98,10 +98,7 @@ fn rules(run: &Run) -> impl Iterator<Item = Case> + '_ {
     run.asked.fail_if.iter().map(|text| {
         let failed = match text.parse::<Rule>() {
             Err(why) => Some(("rule", why)),
-            Ok(rule) => rule.holds(run).then(|| {
-                let value = rule.value(run).map(|value| rule.shown(value)).unwrap_or_default();
-                ("rule", format!("{rule} holds: it is {value}"))
-            }),
+            Ok(rule) => rule.fails(run).map(|why| ("rule", why)),
         };
         Case { class: "thirst.fail-if", name: format!("not {text}"), failed }
     })

@@ -62,7 +62,7 @@ pub fn text(runs: &[Run]) -> String {
     if limited {
         out.push_str("  \"at least\": the generator was the limit, the server can do more.\n");
     }
-    out
+    units::printable(&out)
 }
 
 #[cfg(test)]

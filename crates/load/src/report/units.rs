@@ -20,6 +20,11 @@ pub fn many(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", whole(number), if number == 1 { "" } else { "s" })
 }
 
+/// A text without what a terminal would obey: labels, names and messages come from files and from servers.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+}
+
 /// A rate: no decimals from ten on.
 pub fn rate(number: f64) -> String {
     if !number.is_finite() {
@@ -95,6 +100,11 @@ fn three(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_terminals_obey_is_taken_out() {
+        assert_eq!(printable("a\u{1b}[2Jb\tc\nd\re\u{9b}1m é"), "a\u{fffd}[2Jb\tc\nd\u{fffd}e\u{fffd}1m é");
+    }
 
     #[test]
     fn table() {

@@ -189,6 +189,14 @@ pub fn gather(
     tell: &mut dyn FnMut(&Slice),
 ) -> Result<Gathered, Trouble> {
     let ways = ways(plan)?;
+    for source in &plan.load.sources {
+        // Said before any server is blamed for it.
+        std::net::UdpSocket::bind((*source, 0)).map_err(|error| {
+            Trouble::System(format!(
+                "cannot connect from {source}: {error}; is it an address of this machine?"
+            ))
+        })?;
+    }
     raise_file_limit(u64::from(plan.load.clients) + 64);
     let meant = plan.origins_meant();
     let local: Vec<&Address> = meant

@@ -33,6 +33,17 @@ pub(super) struct Waiter {
     armed_ns: u64,
 }
 
+/// What came of a wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waited {
+    /// How many events there are.
+    pub count: usize,
+    /// Whether it did not sleep.
+    pub awake: bool,
+    /// When it was to end at the latest.
+    pub until_ns: u64,
+}
+
 impl Waiter {
     pub(super) fn new(epoll: &OwnedFd, precise: bool) -> io::Result<Waiter> {
         let timer =
@@ -43,7 +54,7 @@ impl Waiter {
     }
 
     /// Waits until sockets have something, or `exact_ns`, which is to be met as well as can be, or `coarse_ns`, which a
-    /// millisecond does not matter to. Returns how many events there are, and whether it did not sleep.
+    /// millisecond does not matter to.
     pub(super) fn wait(
         &mut self,
         epoll: &OwnedFd,
@@ -51,7 +62,7 @@ impl Waiter {
         now_ns: u64,
         exact_ns: u64,
         coarse_ns: u64,
-    ) -> io::Result<(usize, bool)> {
+    ) -> io::Result<Waited> {
         let mut awake = false;
         let mut wait = timeout(coarse_ns.saturating_sub(now_ns));
         if exact_ns < coarse_ns.saturating_add(TICK_NS) {
@@ -65,9 +76,10 @@ impl Waiter {
                 self.arm(now_ns, exact_ns.div_ceil(QUANTUM_NS).saturating_mul(QUANTUM_NS))?;
             }
         }
+        let until_ns = now_ns.saturating_add(u64::try_from(wait.tv_nsec).unwrap_or(0));
         match epoll::wait(epoll, events, Some(&wait)) {
-            Ok(count) => Ok((count, awake)),
-            Err(Errno::INTR) => Ok((0, awake)),
+            Ok(count) => Ok(Waited { count, awake, until_ns }),
+            Err(Errno::INTR) => Ok(Waited { count: 0, awake, until_ns }),
             Err(error) => Err(error.into()),
         }
     }

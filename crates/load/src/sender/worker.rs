@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::meter::Meter;
 use super::sampling::Sampling;
 use super::timers::Timers;
-use super::waiter::{self, Waiter};
+use super::waiter::{self, Waited, Waiter};
 use super::wheel::Wheel;
 use super::{Clock, Message, Outcome, Shared, Ways, socket};
 use crate::check::First;
@@ -140,7 +140,7 @@ impl<'a> Worker<'a> {
             let exact_ns = self.exact_ns();
             let coarse_ns = self.desk.wheel.next_tick_ns().min(edge_ns);
             let slept_ns = self.desk.clock.now_ns();
-            let (count, awake) =
+            let Waited { count, awake, until_ns } =
                 self.waiter.wait(&self.desk.epoll, &mut events, slept_ns, exact_ns, coarse_ns)?;
             let woken_ns = self.desk.clock.now_ns();
             for event in events.iter().take(count) {
@@ -151,7 +151,8 @@ impl<'a> Worker<'a> {
             if awake && count == 0 {
                 self.desk.meter.spun(now_ns.saturating_sub(slept_ns));
             } else {
-                self.desk.meter.turn(now_ns.saturating_sub(woken_ns));
+                // Who is woken after the moment that was to wake it has not waited for sockets since then: it stood still.
+                self.desk.meter.turn(now_ns.saturating_sub(woken_ns.min(until_ns)));
             }
             self.desk.roll(now_ns, false);
         }

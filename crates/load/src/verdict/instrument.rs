@@ -55,6 +55,8 @@ const AT_WORK: f64 = 0.5;
 const GAP_FREE_US: f64 = 1_000.0;
 /// A gap is large that can have made as much of the 99th percentile.
 const GAP_OF_P99: f64 = 0.5;
+/// In a gap that is this share of the window nothing was sent, and the rate is that much off.
+const GAP_OF_WINDOW: f64 = 0.05;
 /// A link that carries more than this share of its speed is full: the rest are pauses between frames.
 const LINK_FULL: f64 = 0.85;
 /// Of what a host sends, this share is sent again only where something is wrong …
@@ -67,7 +69,19 @@ pub(super) fn judge(facts: &Facts, full: bool, add: &mut impl FnMut(Grade, Code,
     let it = &facts.instrument;
     ceiling(facts, full, add);
     let gap_us = gap_in_p99_us(it, facts.requests);
-    if it.longest_turn_us > GAP_FREE_US && gap_us > it.p99_us * GAP_OF_P99 {
+    let gap_of_window = it.longest_turn_us / 1e6 / it.window_s.max(f64::MIN_POSITIVE);
+    if gap_of_window > GAP_OF_WINDOW && it.longest_turn_us > GAP_FREE_US {
+        let hence = match it.asked_per_s {
+            Some(_) => "what was due then went out late",
+            None => "fewer requests were sent than the server let us send",
+        };
+        let text = format!(
+            "a sending thread stood still for {}, {:.0} % of what was measured: {hence}",
+            units::time(it.longest_turn_us),
+            gap_of_window.min(1.0) * 100.0
+        );
+        add(Grade::Suspect, Code::LoopGap, text);
+    } else if it.longest_turn_us > GAP_FREE_US && gap_us > it.p99_us * GAP_OF_P99 {
         let text = format!(
             "a sending thread did not look at its sockets for {}: answers waited for it, and that alone can make a 99th percentile of {}",
             units::time(it.longest_turn_us),
@@ -214,6 +228,11 @@ mod tests {
             ),
             ("a calibration of nothing", |f| f.instrument.calibrated_per_s = Some(0.0), None),
             ("a long gap, ten of many in flight", |f| f.instrument.longest_turn_us = 500_000.0, None),
+            (
+                "a gap that is much of the window",
+                |f| f.instrument.longest_turn_us = 510_000.0,
+                Some(Code::LoopGap),
+            ),
             (
                 "a long gap, and many in flight",
                 |f| {

@@ -80,7 +80,11 @@ pub fn gather(sources: &[Source]) -> Result<Gathered, String> {
         let mut notes = Vec::new();
         let kind = kind(&source.text);
         if ![Kind::Ubr, Kind::Plan].contains(&kind) && seen.contains(&kind) {
-            notes.push(Note::error(0..0, format!("there is a {} already", name(kind)), "one of each"));
+            let (what, mend) = match source.text.trim().is_empty() {
+                true => ("there is nothing in it".to_owned(), "leave it out, or write it again"),
+                false => (format!("there is a {} already", name(kind)), "one of each"),
+            };
+            notes.push(Note::error(0..0, what, mend));
         }
         seen.push(kind);
         let read = match kind {

@@ -37,7 +37,7 @@ pub fn report(run: &Run) -> String {
     counters::counters(run, &mut out);
     findings(&run.verdict.findings, &mut out);
     wcat::wcat(run, &mut out);
-    out
+    units::printable(&out)
 }
 
 fn head(run: &Run, out: &mut String) {
