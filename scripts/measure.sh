@@ -184,7 +184,7 @@ gallery() {
     [[ -z ${SHORT:-} ]] || short=(-w 1 -u 3 -n 1 -v 1)
     once() { # NAME SCENARIO
         run "$bin/thirst" wcat.wsf -terminate -run -clients localhost -t "$here/$2" -f "$here/settings.ubr" \
-            -s "$(authority "$site")" -singleip -x "${short[@]}" -k "$1" -json "$out/$1.json" >"$out/$1.txt" || [[ $? == 3 ]]
+            -s "$(authority "$site")" -singleip -x -o "$out/$1.xml" "${short[@]}" -k "$1" -json "$out/$1.json" >"$out/$1.txt" || [[ $? == 3 ]]
         grep -E '^ +(Requests per second|Verdict)|^Total 200 OK' "$out/$1.txt"
         reports+=("$out/$1.json")
     }

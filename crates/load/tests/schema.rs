@@ -19,10 +19,10 @@ use common::{Server, ok, run};
 use serde_json::{Value, json};
 use thirst::counters::{CounterSeries, Counters};
 use thirst::report::bundle::{Bundle, Host};
-use thirst::report::hlog::Histogram;
+
 use thirst::report::model::{
-    Asked, Bytes, Cache, Connections, Connects, Cpu, Errors, Latencies, Open, Point, Probe, Row, Run, SCHEMA,
-    Search, Series, Server as Watched, Step, Thread, TypeBytes,
+    Asked, Bytes, Cache, Connections, Connects, Cpu, Errors, Histogram, Latencies, Open, Point, Probe, Row,
+    Run, SCHEMA, Search, Series, Server as Watched, Step, Thread, TypeBytes,
 };
 use thirst::stats::Summary;
 use thirst::verdict::{Finding, Grade, Verdict};

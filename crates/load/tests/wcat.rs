@@ -365,7 +365,7 @@ fn the_third_seeds_measurement_all_at_once() {
     let scratch = Scratch::new("wcat-six");
     let server = Server::canned(ok("x", ""));
     let [scenario, settings] = six(&scratch);
-    let report = scratch.file("report.json");
+    let (report, log) = (scratch.file("report.json"), scratch.file("log.xml"));
     let address = server.address.to_string();
     let run = output(&[
         "wcat.wsf",
@@ -381,6 +381,8 @@ fn the_third_seeds_measurement_all_at_once() {
         &address,
         "-singleip",
         "–x",
+        "-o",
+        &log,
         "-w",
         "0",
         "-u",
@@ -493,4 +495,35 @@ fn nothing_is_sent_of_a_scenario_that_is_wrong() {
         }
     }
     assert_eq!(server.seen(), 0);
+}
+
+#[test]
+fn the_second_seeds_command_line_leaves_its_log_where_the_original_did() {
+    let scratch = Scratch::new("wcat-log");
+    let server = Server::canned(ok("x", ""));
+    let scenario = "scenario { name = \"n\"; warmup = 0; duration = 1; cooldown = 0;\n\
+        transaction { id = \"t\"; request { url = \"/\"; statuscode = 200; } } }";
+    std::fs::write(scratch.file("home.ubr"), scenario).unwrap();
+    std::fs::write(scratch.file("settings.ubr"), "settings { clients = 1; virtualclients = 2; }").unwrap();
+    let run = |more: &[&str]| {
+        let address = server.address.to_string();
+        let output = Command::new(env!("CARGO_BIN_EXE_thirst"))
+            .current_dir(&scratch.0)
+            .args(["wcat.wsf", "-terminate", "-run", "-clients", "localhost", "-t", ".\\home.ubr", "-f"])
+            .args([".\\settings.ubr", "-s", &address, "-singleip"])
+            .args(more)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    run(&[]);
+    assert!(!scratch.0.join("log.xml").exists(), "nobody asked for it");
+    let said = run(&["-x"]);
+    assert!(said.contains("the log goes to log.xml"), "{said}");
+    let log = std::fs::read_to_string(scratch.file("log.xml")).unwrap();
+    assert!(log.contains("<section name=\"summary\">"), "{log}");
+    run(&["-x", "-o", "other.xml"]);
+    assert!(std::fs::read_to_string(scratch.file("other.xml")).unwrap().contains("<report"));
 }

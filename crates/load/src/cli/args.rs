@@ -10,7 +10,6 @@ use super::compare::CompareArgs;
 use super::export::ExportArgs;
 use super::files::Files;
 use super::import::ImportArgs;
-use super::keep::RerunArgs;
 use super::null_server::NullServerArgs;
 use super::run_args::RunArgs;
 use super::selftest::SelftestArgs;
@@ -78,6 +77,18 @@ pub(super) struct LinkArgs {
     /// The folder, best one of those in PATH; links that are there already are replaced, other files are left alone
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+}
+
+/// Makes a stored run again, as it was made.
+#[derive(Debug, Args)]
+pub(super) struct RerunArgs {
+    /// A report written by --json
+    #[arg(value_name = "RUN.json")]
+    pub run: PathBuf,
+
+    /// Flags that come behind those of then: --json FILE, -d 30s, -H 'Authorization: …'
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub more: Vec<String>,
 }
 
 #[derive(Debug, Args)]

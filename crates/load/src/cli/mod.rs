@@ -18,6 +18,7 @@ mod link;
 mod live;
 mod null_server;
 mod report;
+mod rerun;
 mod run;
 mod run_args;
 mod scenario;
@@ -75,7 +76,7 @@ pub fn main() -> ExitCode {
         Command::Wcctl(args) => wcat::command("wcctl", &args.words),
         Command::Wcclient(args) => wcat::command("wcclient", &args.words),
         Command::WcatWsf(args) => wcat::command("wcat.wsf", &args.words),
-        Command::Rerun(args) => keep::rerun(args),
+        Command::Rerun(args) => rerun::rerun(args),
         Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
         Command::Import(args) => import::import(args).map(|()| ExitCode::SUCCESS),
         Command::Export(args) => export::export(args).map(|()| ExitCode::SUCCESS),

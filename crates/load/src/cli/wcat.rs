@@ -288,6 +288,9 @@ fn wait_for_clients(
     Ok(gathered)
 }
 
+/// Where the log of 6.3 goes if nobody says.
+const LOG: &str = "log.xml";
+
 /// The files a run is reported to.
 struct Reports {
     /// Whether the log is that of 6.3, and not that of 5.
@@ -302,10 +305,14 @@ impl Reports {
     fn open(control: &Control, six: bool) -> Result<Reports, String> {
         let open =
             |name: &Option<String>| name.as_deref().map(|name| Target::create(Path::new(name))).transpose();
-        // The original wrote its log beside itself if nobody said where; here it is written where it is asked for.
+        // The original always wrote its log; here it does where what only the log holds is asked for (-x).
+        let log = (six && control.extended && control.output.is_none()).then(|| LOG.to_owned());
+        if let Some(log) = &log {
+            tell(&format!("the log goes to {log} (-o names another file)"));
+        }
         Ok(Reports {
             six,
-            xml: open(&control.output)?,
+            xml: open(&control.output.clone().or(log))?,
             log: open(&control.log)?,
             json: open(&control.json)?,
             html: open(&control.html)?,

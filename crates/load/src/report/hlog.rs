@@ -9,29 +9,12 @@ use std::time::Duration;
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use serde::{Deserialize, Serialize};
 
 use super::model::Run;
 use crate::tally::{Span, latency};
 
 /// The column of maxima is for people, who read milliseconds.
 const MAX_DIVISOR: f64 = 1_000.0;
-
-/// One distribution of one stretch of a run, as it was counted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Histogram {
-    /// Which times: `connect`, `first-byte`, `last-byte`, `response`, `send-lag` …
-    pub times: String,
-    /// The level of load, from zero; absent for times that belong to none, as those of connects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<usize>,
-    /// When the stretch began, seconds since the start of the run.
-    pub start_s: f64,
-    /// How long it was.
-    pub length_s: f64,
-    /// The highest value of each cell that has anything, in microseconds, and how many were in it.
-    pub cells_us: Vec<(u64, u64)>,
-}
 
 /// The whole log.
 ///
@@ -72,7 +55,7 @@ pub const NONE: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::model::Open;
+    use crate::report::model::{Histogram, Open};
     use crate::report::table::tests::sample;
     use crate::tally::Latency;
     use hdrhistogram::serialization::Deserializer;

@@ -5,7 +5,7 @@
 use super::Gathered;
 use super::assemble::window_s;
 use crate::plan::Plan;
-use crate::report::hlog::Histogram;
+use crate::report::model::Histogram;
 use crate::tally::{Span, Tally};
 
 /// Each distribution that has anything: those that belong to no level first, then those of each level.

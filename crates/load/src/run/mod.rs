@@ -284,10 +284,10 @@ pub fn gather(
             true => "its certificate can be named with --cacert FILE, or go unchecked with -k",
             false => "is the server running, and is the port right?",
         };
-        return Err(Trouble::Unreachable(format!(
-            "cannot connect to {}: {why}; {mend}",
-            named.collect::<Vec<_>>().join(", ")
-        )));
+        let named = named.collect::<Vec<_>>().join(", ");
+        // The message names the address, which is mostly the name.
+        let why = why.strip_prefix(&format!("{named}: ")).unwrap_or(why);
+        return Err(Trouble::Unreachable(format!("cannot connect to {named}: {why}; {mend}")));
     }
     Ok(gathered)
 }
