@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::compare::CompareArgs;
+use super::compare_args::CompareArgs;
 use super::export::ExportArgs;
 use super::files::Files;
 use super::import::ImportArgs;
 use super::null_server::NullServerArgs;
-use super::run_args::RunArgs;
+use super::run_args::{EXIT_CODES, RunArgs};
 use super::selftest::SelftestArgs;
 use crate::content::Set;
 
@@ -22,14 +22,6 @@ pub(super) struct Cli {
     #[command(subcommand)]
     pub command: Command,
 }
-
-pub(super) const EXIT_CODES: &str = "\
-Exit codes:
-  0    the run is VALID or SUSPECT; the report was drawn; the files were written
-  1    wrong usage, a file that cannot be read or written, or no connection at all
-  3    the run was made, but its verdict is INVALID
-  4    the run was made, and a rule of --fail-if holds, or --search found no rate at which its rules do
-  130  Ctrl-C twice; once ends the run and reports what was measured";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

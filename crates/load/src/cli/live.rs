@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::compare::CompareArgs;
-use super::run;
+use super::compare_args::CompareArgs;
 use super::run_args::{LookArgs, RunArgs, RunReportArgs};
+use super::{plan, run};
 use crate::compare::{Caveat, Given, Side, order};
 use crate::plan::{Plan, Target};
 use crate::report::model::Run;
@@ -191,13 +191,13 @@ fn run_args(args: &CompareArgs, target: &Target) -> RunArgs {
 }
 
 fn subject(args: &RunArgs) -> Result<Subject, String> {
-    let wish = run::wish(args)?;
-    let run::What::Urls(urls) = run::what(args)? else {
+    let wish = plan::wish(args)?;
+    let plan::What::Urls(urls) = plan::what(args)? else {
         return Err(
             "two URLs are compared; scenarios are by `thirst compare` of their stored runs".to_owned()
         );
     };
-    let plan = run::plan(args, &urls, &wish)?;
+    let plan = plan::plan(args, &urls, &wish)?;
     let wanted = Wanted {
         method: wish.method().to_owned(),
         progress: !args.report.quiet && stderr().is_terminal(),

@@ -9,6 +9,7 @@
 mod args;
 mod check;
 mod compare;
+mod compare_args;
 mod content;
 mod export;
 mod files;
@@ -17,6 +18,7 @@ mod keep;
 mod link;
 mod live;
 mod null_server;
+mod plan;
 mod report;
 mod rerun;
 mod run;

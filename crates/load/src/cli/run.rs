@@ -1,27 +1,23 @@
 //! `thirst run`: flags to a plan, the run, its reports.
 //!
-//! Not here: the load that flags ask for ([`super::shape`]), the files reports are written to ([`super::files`]).
+//! Not here: the plan that flags ask for ([`super::plan`]), the files reports are written to ([`super::files`]).
 
-use std::fs::File;
-use std::io::{IsTerminal, Read, Write, stderr, stdout};
+use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::files::Target;
+use super::plan::{What, plan, what, wish};
 use super::run_args::RunArgs;
-use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, search, shape};
-use crate::check::{Checks, Expect};
-use crate::plan::{Manners, Pick, Plan, Right, Trust, Wish, target};
+use super::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, search};
+use crate::plan::Plan;
 use crate::report::model::Run;
 use crate::report::{text, units};
 use crate::rule::Rule;
 use crate::run::{self, Counted, Trouble, Wanted};
 use crate::verdict::Grade;
-
-/// Of a file of URLs: some millions of them.
-const URLS_MAX_BYTES: u64 = 256 << 20;
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let searches = !args.look.search.is_empty();
@@ -123,123 +119,6 @@ fn rules(rules: &[Rule], report: &Run) -> bool {
         let _ = writeln!(stderr(), "thirst: {why}");
     }
     !broken.is_empty()
-}
-
-pub(super) fn wish(args: &RunArgs) -> Result<Wish, String> {
-    let body = match args.request.body.as_deref().map(|body| body.strip_prefix('@').ok_or(body)) {
-        None => None,
-        Some(Err(text)) => Some(text.as_bytes().to_vec()),
-        Some(Ok(path)) => {
-            Some(super::files::read(Path::new(path)).map_err(|why| format!("the body: {why}"))?)
-        }
-    };
-    let mut headers = args.request.headers.clone();
-    let own = ["content-length", "transfer-encoding"];
-    if let Some((name, _)) =
-        headers.iter().find(|(name, _)| own.iter().any(|own| name.eq_ignore_ascii_case(own)))
-    {
-        return Err(format!("-H {name}: it follows from the body; give the body with -b"));
-    }
-    let says = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-    if args.request.compressed && !says("Accept-Encoding") {
-        headers.push(("Accept-Encoding".to_owned(), "gzip, br, zstd".to_owned()));
-    }
-    let right = match args.look.expect.iter().any(|expect| matches!(expect, Expect::Status(..))) {
-        true => Right::Any,
-        false if args.look.expect.is_empty() => Right::Any,
-        // Who says what answers are to be like does not mean error pages.
-        false => Right::Below400,
-    };
-    Ok(Wish {
-        method: args.request.method.clone(),
-        headers,
-        body,
-        keep_alive: !args.client.no_keepalive,
-        right,
-        cookies: args.client.cookies,
-        follow: args.client.follow,
-    })
-}
-
-/// What the command line names.
-pub(super) enum What {
-    Urls(Vec<target::Target>),
-    Files(Vec<PathBuf>),
-}
-
-/// URLs are known by their form; what has none and is there as a file is a scenario.
-pub(super) fn what(args: &RunArgs) -> Result<What, String> {
-    let is_file =
-        |word: &String| !word.contains("://") && !word.starts_with("unix:") && Path::new(word).exists();
-    let files = args.what.iter().filter(|word| is_file(word)).count();
-    if files > 0 && files == args.what.len() {
-        if args.urls_from.is_some() {
-            return Err("--urls is of URLs; a scenario says itself what is asked".to_owned());
-        }
-        return Ok(What::Files(args.what.iter().map(PathBuf::from).collect()));
-    }
-    if files > 0 {
-        return Err("scenario files and URLs are two kinds of runs; name one kind".to_owned());
-    }
-    if !args.server.is_empty() {
-        return Err("--server is of scenario files; a URL names its server".to_owned());
-    }
-    Ok(What::Urls(args.what.iter().map(|word| word.parse()).collect::<Result<_, String>>()?))
-}
-
-pub(super) fn plan(args: &RunArgs, urls: &[target::Target], wish: &Wish) -> Result<Plan, String> {
-    let load = shape::load(args)?;
-    let (targets, weights) = targets(args, urls)?;
-    if args.request.pick == Pick::Weighted && args.urls_from.is_none() {
-        return Err("--pick weights takes the weights from --urls FILE, as in `3 /path`".to_owned());
-    }
-    let mut plan = Plan::of_urls(&targets, &weights, args.request.pick, wish, load)?;
-    plan.manners = manners(args);
-    Ok(plan)
-}
-
-/// How clients behave, and what they look at.
-pub(super) fn manners(args: &RunArgs) -> Manners {
-    Manners {
-        checks: Checks::new(args.look.expect.clone()),
-        keeps: args.client.browser_cache,
-        known: args.client.resolve.clone(),
-        trust: match &args.client.cacert {
-            Some(path) => Trust::File(path.clone()),
-            None if args.client.insecure => Trust::Everyone,
-            None => Trust::System,
-        },
-    }
-}
-
-/// What to ask: the URLs of the command line, or those of a file.
-fn targets(args: &RunArgs, urls: &[target::Target]) -> Result<(Vec<target::Target>, Vec<f64>), String> {
-    let Some(path) = &args.urls_from else { return Ok((urls.to_vec(), Vec::new())) };
-    let shown = path.display();
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
-    file.take(URLS_MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| format!("cannot read `{shown}`: {error}"))?;
-    if text.len() as u64 > URLS_MAX_BYTES {
-        return Err(format!("`{shown}` has more than {} of URLs", units::bytes(URLS_MAX_BYTES as f64)));
-    }
-    // Some editors begin a text with a mark of its encoding.
-    let text = text.trim_start_matches('\u{feff}');
-    let base = match urls {
-        [] => None,
-        [base] => Some(base),
-        _ => return Err("with --urls one URL says whose paths they are, not several".to_owned()),
-    };
-    let (text, weights) = match args.request.pick {
-        Pick::Weighted => target::weighted(text).map_err(|message| format!("{shown}:{message}"))?,
-        _ => (text.to_owned(), Vec::new()),
-    };
-    let targets = target::lines(&text, base).map_err(|message| format!("{shown}:{message}"))?;
-    if targets.is_empty() {
-        return Err(format!("`{shown}` names nothing to ask for"));
-    }
-    Ok((targets, weights))
 }
 
 pub(super) fn to_json(report: &Run) -> Result<String, String> {

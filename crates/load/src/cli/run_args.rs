@@ -8,12 +8,20 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::args::EXIT_CODES;
 use super::files::Files;
 use crate::check::Expect;
 use crate::counters::select::Pick as Series;
 use crate::plan::levels::{self, Levels};
 use crate::plan::{Pick, request, size};
+
+/// What a script sees of a run.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    the run is VALID or SUSPECT; the report was drawn; the files were written
+  1    wrong usage, a file that cannot be read or written, or no connection at all
+  3    the run was made, but its verdict is INVALID
+  4    the run was made, and a rule of --fail-if holds, or --search found no rate at which its rules do
+  130  Ctrl-C twice; once ends the run and reports what was measured";
 
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXIT_CODES)]

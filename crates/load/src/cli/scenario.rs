@@ -100,7 +100,7 @@ pub(super) fn plan(args: &RunArgs, paths: &[PathBuf]) -> Result<Understood, Stri
         }
         plan.load.most_per_s = load.most.or(plan.load.most_per_s);
     }
-    plan.manners = super::run::manners(args);
+    plan.manners = super::plan::manners(args);
     Ok(understood)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::run;
+use super::plan;
 use super::run_args::RunArgs;
 use super::shape::DEFAULT_DURATION_S;
 use crate::pacer::Schedule;
@@ -35,7 +35,7 @@ const CTRL_C: &str = "Ctrl-C";
 pub(super) fn plan(args: &RunArgs, urls: &[Target], wish: &Wish) -> Result<Plan, String> {
     let mut own = args.clone();
     own.load.rate.get_or_insert(START);
-    run::plan(&own, urls, wish)
+    plan::plan(&own, urls, wish)
 }
 
 /// Searches; the last run with all that was tried.

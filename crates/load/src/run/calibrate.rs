@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use super::{Wanted, assemble, gather};
+use super::{Wanted, gather, step};
 use crate::null_server::{Manner, NullServer};
 use crate::pacer::{Schedule, Step};
 use crate::plan::{Load, Pick, Plan, Target, Wish};
@@ -51,7 +51,7 @@ pub fn calibrate(load: &Load, stop: Arc<AtomicBool>) -> Option<f64> {
         return None;
     }
     let rate = |(number, seen): (usize, &super::StepSeen)| {
-        let window_s = assemble::window_s(&plan, &gathered, number);
+        let window_s = step::window_s(&plan, &gathered, number);
         if window_s > 0.0 { seen.tally.counts.window_answers as f64 / window_s } else { 0.0 }
     };
     let best = gathered.steps.iter().enumerate().map(rate).fold(0.0, f64::max);

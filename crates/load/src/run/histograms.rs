@@ -3,7 +3,7 @@
 //! Not here: the log of them ([`crate::report::hlog`]).
 
 use super::Gathered;
-use super::assemble::window_s;
+use super::step::window_s;
 use crate::plan::Plan;
 use crate::report::model::Histogram;
 use crate::tally::{Span, Tally};

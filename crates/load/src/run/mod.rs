@@ -12,6 +12,7 @@ mod collect;
 pub mod decode;
 mod histograms;
 pub(crate) mod progress;
+mod step;
 mod steps;
 mod watch;
 
@@ -279,10 +280,18 @@ pub fn gather(
         let why = gathered.outcomes.iter().flat_map(|outcome| outcome.whole.samples.values()).next();
         let why = why.map_or("no connection could be made", String::as_str);
         let named = meant.iter().filter_map(|origin| plan.origins.get(*origin)).map(|o| o.name.as_str());
-        let by_tls = gathered.outcomes.iter().any(|outcome| outcome.whole.failures(Failure::Tls) > 0);
-        let mend = match by_tls {
-            true => "its certificate can be named with --cacert FILE, or go unchecked with -k",
-            false => "is the server running, and is the port right?",
+        let met = |failure| gathered.outcomes.iter().any(|outcome| outcome.whole.failures(failure) > 0);
+        let mend = match () {
+            () if met(Failure::Tls) => {
+                "its certificate can be named with --cacert FILE, or go unchecked with -k"
+            }
+            () if met(Failure::NoPorts) => {
+                "this machine has no local port left for it: wait a minute, or connect from another address with --source-ip"
+            }
+            () if met(Failure::NoFiles) => {
+                "this machine has no file left for it: raise the limit (ulimit -n)"
+            }
+            () => "is the server running, and is the port right?",
         };
         let named = named.collect::<Vec<_>>().join(", ");
         // The message names the address, which is mostly the name.

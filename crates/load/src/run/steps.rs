@@ -2,7 +2,7 @@
 //!
 //! Not here: the whole run ([`super::assemble`]), and what follows from the levels together ([`crate::stats`]).
 
-use super::assemble::{connections_asked, generator, thread, used, window_s};
+use super::step::{connections_asked, generator, thread, used, window_s};
 use super::{Gathered, StepSeen};
 use crate::plan::Plan;
 use crate::report::model::Step;
