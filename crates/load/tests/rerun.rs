@@ -202,12 +202,16 @@ fn a_run_by_wcats_commands_takes_wcats_flags() {
     let address = server.address.to_string();
     let run = ["wcat.wsf", "-run", "-t", &scenario, "-s", &address, "-u", "1", "-v", "3", "-json", &first];
     assert!(output(&run).status.success());
-    let again = ["rerun", &first, "-u", "2", "-v", "5", "-k", "now", "-json", &second];
+    let page = Server::canned(ok("samovar_requests_total 7\n", "Content-Type: text/plain\r\n"));
+    let metrics = page.url("/metrics");
+    let again = ["rerun", &first, "-u", "2", "-v", "5", "-k", "now", "-metrics", &metrics, "-json", &second];
     let again = output(&again);
     assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
     let now = json(&second);
     assert_eq!((number(&now, "/asked/duration_s"), number(&now, "/asked/connections")), (2.0, 5.0));
     assert_eq!(now["label"], "now");
+    let series = now["counters"]["series"].as_array().unwrap();
+    assert!(series.iter().any(|one| one["source"] == metrics.as_str()), "{}", now["counters"]);
     let other = output(&["rerun", &first, "-t", &scenario]);
     assert_eq!(other.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&other.stderr).contains("the files of then"));

@@ -65,13 +65,7 @@ fn control(tool: Tool, args: &[String]) -> Result<ExitCode, String> {
     // Opened before the run: one of an hour must not end with a path that cannot be written.
     let mut reports = Reports::open(&control, !control.five)?;
     let stop = watch_ctrl_c()?;
-    let wanted = Wanted {
-        label: Some(understood.label.clone()),
-        method: understood.plan.requests.first().map_or("GET", |request| request.method.as_str()).to_owned(),
-        progress: !control.quiet,
-        counted: counted(&job, &understood),
-        ..Wanted::default()
-    };
+    let wanted = wanted(&control, &job, &understood);
     let run = match here {
         true => run::run(&understood.plan, &wanted, stop).map_err(said)?,
         false => {
@@ -79,7 +73,22 @@ fn control(tool: Tool, args: &[String]) -> Result<ExitCode, String> {
             run::report(&understood.plan, &wanted, gathered)
         }
     };
-    let run = Run { bundle: Some(kept(&job)), ..run };
+    end(run, &job, &control, &mut reports)
+}
+
+fn wanted(control: &Control, job: &Job, understood: &Understood) -> Wanted {
+    Wanted {
+        label: Some(understood.label.clone()),
+        method: understood.plan.requests.first().map_or("GET", |request| request.method.as_str()).to_owned(),
+        progress: !control.quiet,
+        counted: counted(job, understood),
+        ..Wanted::default()
+    }
+}
+
+/// Reports a run, and says what a script sees of it.
+fn end(run: Run, job: &Job, control: &Control, reports: &mut Reports) -> Result<ExitCode, String> {
+    let run = Run { bundle: Some(kept(job)), ..run };
     reports.write(&run)?;
     if !control.quiet {
         // A reader that went away (`| head`) is no error of ours.
@@ -100,29 +109,18 @@ pub(super) fn again(job: &Job, more: &[String]) -> Result<ExitCode, String> {
     if let Some(file) = control.files.first() {
         return Err(format!("rerun: `{file}` cannot be given: a run is made again with the files of then"));
     }
-    let job = &with(job, &control);
+    let job = &with(job, &control)?;
     let understood = scenario::understood(job, &Machine::All)?;
     let mut reports = Reports::open(&control, true)?;
-    let wanted = Wanted {
-        label: Some(understood.label.clone()),
-        method: "GET".to_owned(),
-        progress: !control.quiet,
-        counted: counted(job, &understood),
-        ..Wanted::default()
-    };
+    let wanted = wanted(&control, job, &understood);
     let run = run::run(&understood.plan, &wanted, watch_ctrl_c()?).map_err(said)?;
-    let run = Run { bundle: Some(kept(job)), ..run };
-    reports.write(&run)?;
-    if !control.quiet {
-        let _ = stdout().write_all(text::report(&run).as_bytes());
-    }
-    Ok(outcome(&run, &[]))
+    end(run, job, &control, &mut reports)
 }
 
 /// The job, with what is said now in the place of what was said then.
-fn with(job: &Job, control: &Control) -> Job {
+fn with(job: &Job, control: &Control) -> Result<Job, String> {
     let servers = servers(control);
-    Job {
+    Ok(Job {
         servers: if servers.is_empty() { job.servers.clone() } else { servers },
         host: control.name.clone().or_else(|| job.host.clone()),
         machines: control.clients.or(job.machines),
@@ -132,8 +130,11 @@ fn with(job: &Job, control: &Control) -> Job {
         cooldown_ms: control.cooldown_ms.or(job.cooldown_ms),
         single_ip: control.single_ip || job.single_ip,
         label: control.comment.clone().or_else(|| job.label.clone()),
+        extended: control.extended || job.extended,
+        counters: counters(control)?.or_else(|| job.counters.clone()),
+        metrics: if control.metrics.is_empty() { job.metrics.clone() } else { control.metrics.clone() },
         ..job.clone()
-    }
+    })
 }
 
 /// Counters are read where they are asked for: with -x those of the settings, with -p those of a file.
@@ -146,8 +147,9 @@ fn counted(job: &Job, understood: &Understood) -> Counted {
     Counted { windows: understood.counters(job), pages: job.metrics.clone(), ..Counted::default() }
 }
 
-/// The counters that a file of WCAT 5 names.
-fn counters_of(name: &str) -> Result<Vec<wcat::Counter>, String> {
+/// The counters that a file of WCAT 5 names, if one is given.
+fn counters(control: &Control) -> Result<Option<Vec<String>>, String> {
+    let Some(name) = &control.counters else { return Ok(None) };
     let bytes = super::files::read(&path(name))?;
     let source = wcat::Source::decode(name, &bytes);
     let mut notes = Vec::new();
@@ -160,7 +162,7 @@ fn counters_of(name: &str) -> Result<Vec<wcat::Counter>, String> {
     if let Some(note) = windows::elsewhere(counters.iter().map(|counter| counter.host.as_str()), &known) {
         tell(&format!("{name}: {note}"));
     }
-    Ok(counters)
+    Ok(Some(counters.into_iter().map(|counter| counter.path).collect()))
 }
 
 fn said(trouble: Trouble) -> String {
@@ -187,12 +189,10 @@ fn job(control: &Control) -> Result<Job, String> {
         label: control.comment.clone(),
         seed: 1,
         extended: control.extended,
+        counters: counters(control)?,
         metrics: control.metrics.clone(),
         ..Job::default()
     };
-    if let Some(name) = &control.counters {
-        job.counters = Some(counters_of(name)?.into_iter().map(|counter| counter.path).collect());
-    }
     let paths: Vec<PathBuf> = control.files.iter().map(|name| path(name)).collect();
     scenario::read(&paths, &mut job)?;
     Ok(job)

@@ -152,7 +152,7 @@ fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu, instrument:
         median_us: tally.of(Span::LastByte).quantile_us(0.5),
         interrupted: gathered.interrupted,
         same_host: gathered.same_host,
-        opaque_body_bytes: tally.counts.opaque_body_bytes,
+        opaque_body_bytes: tally.types.total().opaque_bytes,
         broken_bodies: gathered.ratios.all().note(),
         watch_notes: gathered.notes.clone(),
         unsent: tally.counts.unsent,

@@ -10,7 +10,7 @@ use crate::wire::Media;
 
 pub(super) fn bytes(tally: &Tally, ratios: &Ratios) -> Bytes {
     let counts = &tally.counts;
-    let types = tally.types.all();
+    let (types, total) = (tally.types.all(), tally.types.total());
     let of_type = |(media, bodies): (&Media, &Bodies)| TypeBytes {
         name: media.text().to_owned(),
         answers: bodies.answers,
@@ -25,8 +25,8 @@ pub(super) fn bytes(tally: &Tally, ratios: &Ratios) -> Bytes {
         heads: counts.head_bytes,
         bodies: counts.body_bytes,
         decoded: types.iter().map(|(media, bodies)| ratios.decoded(media, bodies)).sum(),
-        gzip_bodies: counts.coded_body_bytes,
-        opaque_bodies: counts.opaque_body_bytes,
+        gzip_bodies: total.coded_bytes,
+        opaque_bodies: total.opaque_bytes,
         decoded_samples: ratios.all().bodies,
         types: types.iter().map(of_type).collect(),
     }

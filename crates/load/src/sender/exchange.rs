@@ -18,7 +18,7 @@ use crate::plan::request::Hand;
 use crate::tally::{Answer, Failure};
 use crate::visitor::{Habits, Visitor};
 use crate::wcat::Manner;
-use crate::wire::{Coding, Ending, Head, Progress, head};
+use crate::wire::{Ending, Head, Progress, head};
 
 /// Longest coded body that is decoded.
 const SAMPLE_LIMIT_BYTES: usize = 4 * 1024 * 1024;
@@ -211,7 +211,7 @@ impl Desk<'_> {
         let sampling = &mut self.sampling;
         let fed = reader.feed(input, &mut |head, piece| {
             probe.feed(checks, piece);
-            if is_decoded(head.coding) && !exchange.looked_at {
+            if head.coding.is_decoded() && !exchange.looked_at {
                 exchange.looked_at = true;
                 *sample = sampling.is_due(&head.media).then(Vec::new);
             }
@@ -466,14 +466,6 @@ impl Desk<'_> {
             client.visitor =
                 Some(Box::new(Visitor::new(Habits { cookies: true, keeps: plan.manners.keeps })));
         }
-    }
-}
-
-/// Whether samples of this coding are decoded.
-fn is_decoded(coding: Coding) -> bool {
-    match coding {
-        Coding::Gzip | Coding::Brotli | Coding::Zstd => true,
-        Coding::Identity | Coding::Other => false,
     }
 }
 

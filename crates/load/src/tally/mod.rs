@@ -149,10 +149,6 @@ counts! {
     head_bytes,
     /// Body bytes of measured answers.
     body_bytes,
-    /// Of these, in a coding we decode samples of.
-    coded_body_bytes,
-    /// Of these, in a coding we do not decode.
-    opaque_body_bytes,
     /// Body bytes of answers from a cache.
     hit_body_bytes,
     /// Answers of no known cache status.
@@ -233,11 +229,6 @@ impl Tally {
         counts.wire_written_bytes += answer.wire_written_bytes;
         counts.head_bytes += answer.head_bytes;
         counts.body_bytes += answer.body_bytes;
-        match answer.coding {
-            Coding::Identity => {}
-            Coding::Gzip | Coding::Brotli | Coding::Zstd => counts.coded_body_bytes += answer.body_bytes,
-            Coding::Other => counts.opaque_body_bytes += answer.body_bytes,
-        }
         self.types.body(&answer.media, answer.coding, answer.body_bytes);
         if let Some(cell) = self.statuses.get_mut(usize::from(answer.status)) {
             *cell += 1;

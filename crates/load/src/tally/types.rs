@@ -54,8 +54,8 @@ impl Types {
         let mut one = Bodies { answers: 1, bytes, ..Bodies::default() };
         match coding {
             Coding::Identity => {}
-            Coding::Gzip | Coding::Brotli | Coding::Zstd => one.coded_bytes = bytes,
-            Coding::Other => one.opaque_bytes = bytes,
+            coding if coding.is_decoded() => one.coded_bytes = bytes,
+            _ => one.opaque_bytes = bytes,
         }
         self.add(media, &one);
     }
@@ -74,6 +74,13 @@ impl Types {
     /// All of them.
     pub fn all(&self) -> BTreeMap<Media, Bodies> {
         self.rows.iter().copied().collect()
+    }
+
+    /// All types together.
+    pub fn total(&self) -> Bodies {
+        let mut total = Bodies::default();
+        self.rows.iter().for_each(|(_, bodies)| total.add(bodies));
+        total
     }
 
     /// Adds what another thread saw.
@@ -105,6 +112,7 @@ mod tests {
         one.merge(&two);
         let all = one.all();
         assert_eq!(all.len(), TYPES_MAX + 1);
+        assert_eq!(one.total().bytes, 1_117 + 1_007 + 1_000);
         assert_eq!(all.values().map(|bodies| bodies.bytes).sum::<u64>(), 1_117 + 1_007 + 1_000);
         assert_eq!(all[&others()].answers, 1_000 - (TYPES_MAX as u64 - 2));
     }

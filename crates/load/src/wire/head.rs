@@ -41,6 +41,16 @@ pub enum Coding {
     Other,
 }
 
+impl Coding {
+    /// Whether samples of it are decoded.
+    pub fn is_decoded(self) -> bool {
+        match self {
+            Coding::Gzip | Coding::Brotli | Coding::Zstd => true,
+            Coding::Identity | Coding::Other => false,
+        }
+    }
+}
+
 /// What one response head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
