@@ -21,6 +21,7 @@ mod settings;
 mod suggest;
 mod tree;
 mod units;
+mod upstreams;
 mod whence;
 
 pub use diag::{Code, Diagnostic, Severity};
@@ -41,6 +42,9 @@ pub use settings::{
     MemorySettings, ServerSettings, Settings, TargetSettings, Watched,
 };
 pub use units::{show_duration, show_size, size_bytes};
+pub use upstreams::{
+    FastCgiTarget, GateSettings, HashBy, Place as MemberPlace, ProbeSettings, Protocol, UpstreamSettings,
+};
 pub use whence::line_of;
 
 use lower::{Around, Lowered, Named};
