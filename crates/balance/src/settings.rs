@@ -119,6 +119,32 @@ pub struct Retries {
     pub on: Failures,
 }
 
+impl Settings {
+    /// New settings, with what was changed while the old ones ran, as far as the new ones say what the old ones said:
+    /// `before` is what the file said, `live` what held in the end.
+    pub fn carrying(mut self, before: &Settings, live: &Settings) -> Settings {
+        if self.method == before.method {
+            self.method = live.method;
+        }
+        for member in &mut self.members {
+            let named = |all: &Settings| all.members.iter().find(|m| m.name == member.name).cloned();
+            let (Some(said), Some(held)) = (named(before), named(live)) else { continue };
+            keep(&mut member.weight, said.weight, held.weight);
+            keep(&mut member.set, said.set, held.set);
+            keep(&mut member.standby, said.standby, held.standby);
+            keep(&mut member.admin, said.admin, held.admin);
+            keep(&mut member.route, said.route, held.route);
+        }
+        self
+    }
+}
+
+fn keep<T: PartialEq>(now: &mut T, said: T, held: T) {
+    if *now == said {
+        *now = held;
+    }
+}
+
 /// Everything about an upstream that choosing needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {

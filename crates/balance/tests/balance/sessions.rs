@@ -49,6 +49,20 @@ fn a_session_may_be_on_a_standby_or_a_later_set() {
 }
 
 #[test]
+fn what_was_changed_live_stays_where_the_file_says_nothing_new() {
+    let file = settings(Method::Requests, vec![member("a", 1), member("b", 1)]);
+    let mut b = Balancer::new(file.clone());
+    b.change(0, 0, &Change { weight: Some(7), admin: Some(Admin::Drain), ..Change::default() });
+    b.set_method(Method::Busyness);
+    let mut new = file.clone();
+    new.members[0].weight = 3;
+    new.members[1].weight = 9;
+    let merged = new.carrying(&file, b.settings());
+    assert_eq!((merged.members[0].weight, merged.members[1].weight), (3, 9));
+    assert_eq!((merged.members[0].admin, merged.method), (Admin::Drain, Method::Busyness));
+}
+
+#[test]
 fn other_settings_keep_what_is_known() {
     let mut b = balancer(Method::Requests, &[1, 1]);
     for _ in 0..3 {

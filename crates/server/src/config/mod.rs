@@ -27,8 +27,8 @@ mod whence;
 pub use diag::{Code, Diagnostic, Severity};
 pub use docs::{init_text, reference, schema};
 pub use edit::{
-    EditError, ListedRule, Position, RuleEdit, add_rule, list_rules, move_rule, remove_rule, rule_from_words,
-    set_rule,
+    EditError, ListedRule, MemberEdit, Position, RuleEdit, add_rule, list_rules, move_rule, remove_rule,
+    rule_from_words, set_balance, set_member, set_rule,
 };
 pub(crate) use keys::MEMORY_LEAST_BYTES;
 pub use lower::RuleSpan;

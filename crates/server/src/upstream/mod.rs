@@ -54,7 +54,10 @@ impl Upstream {
     /// their connections and what is known of them.
     pub fn open(settings: &Arc<UpstreamSettings>, before: Option<&Upstream>) -> Arc<Upstream> {
         let balancer = match before {
-            Some(before) => before.balancer().with(settings.balance.clone()),
+            Some(before) => {
+                let live = before.balancer();
+                live.with(settings.balance.clone().carrying(&before.settings.balance, live.settings()))
+            }
             None => Balancer::new(settings.balance.clone()),
         };
         let named = settings.balance.members.iter().zip(&settings.places);
