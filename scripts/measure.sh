@@ -25,70 +25,9 @@ what=${1:-}
 here=examples/measurements/$what
 out=$(target_dir)/measure/$what
 bin=$(target_dir)/release
-pids=()
+# shellcheck source=scripts/walk.sh
+. scripts/walk.sh
 
-cleanup() {
-    local status=$?
-    trap - EXIT ERR INT TERM
-    for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null || true; done
-    for pid in ${pids[@]+"${pids[@]}"}; do wait "$pid" 2>/dev/null || true; done
-    [[ $status == 0 ]] || printf '%sstopped at: %s (status %s); see %s%s\n' "$red" "$step" "$status" "$out" "$plain" >&2
-    exit "$status"
-}
-step="getting ready"
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-
-chapter() {
-    step=$*
-    say "$*"
-}
-# Shows a command as a user would type it, then runs it.
-run() {
-    local word shown=''
-    for word in "$@"; do
-        [[ $word =~ ^[A-Za-z0-9_./:=,@%+-]+$ ]] || word="'$word'"
-        shown+=" ${word#"$bin/"}"
-    done
-    printf '%s$%s%s\n' "$bold" "$shown" "$plain"
-    "$@"
-}
-# Waits up to 30 s for a command to succeed while a process lives.
-await() {
-    local pid=$1 name=$2
-    shift 2
-    for _ in $(seq 300); do
-        "$@" >/dev/null 2>&1 && return
-        kill -0 "$pid" 2>/dev/null || die "$name ended before it was ready"
-        sleep 0.1
-    done
-    die "$name was not ready within 30 s"
-}
-# start_samovar NAME ARGUMENT…: site_NAME and admin_NAME are where it is.
-start_samovar() {
-    local name=$1 log=$out/samovar-$1.log ready=$out/ready-$1.json
-    shift
-    rm -f "$ready"
-    "$bin/samovar" serve "$@" --listen 127.0.0.1:0 --admin 127.0.0.1:0 --access-log off --ready-file "$ready" >"$log" 2>&1 &
-    pids+=("$!")
-    await "$!" samovar test -s "$ready"
-    printf -v "site_$name" '%s' "$(grep -oE '"listen": *\[ *"[^"]+"' "$ready" | grep -oE 'http://[^"]+')"
-    printf -v "admin_$name" '%s' "$(grep -oE '"admin": *"[^"]+"' "$ready" | grep -oE '(http|unix):[^"]+')"
-    printf -v "pid_$name" '%s' "$!"
-}
-# start_php FOLDER: php-fpm, and a configuration of Samovar that runs the scripts in the folder by it.
-start_php() {
-    local fpm socket
-    fpm=$(compgen -G '/usr/sbin/php-fpm*' | head -n 1 || command -v php-fpm)
-    socket=$(realpath "$out")/fpm.sock
-    printf '[global]\nerror_log = %s/fpm.log\ndaemonize = no\n[www]\nlisten = %s\npm = static\npm.max_children = 8\n' \
-        "$(realpath "$out")" "$socket" >"$out/fpm.conf"
-    "$fpm" -F -R -y "$out/fpm.conf" >/dev/null 2>&1 &
-    pids+=("$!")
-    await "$!" php-fpm test -S "$socket"
-    printf 'config = 1\n[[site]]\ndefault = true\nfiles = "%s"\nhandlers = [{ extension = ".php", fastcgi = "unix:%s" }]\n' \
-        "$(realpath "$1")" "$socket" >"$out/samovar.toml"
-}
 start_handler() {
     "$bin/copyright-images" --listen 127.0.0.1:0 --pictures 12 >"$out/handler.log" 2>&1 &
     handler_pid=$!
@@ -96,8 +35,6 @@ start_handler() {
     await "$handler_pid" "the handler" grep -q '^listening' "$out/handler.log"
     handler=$(sed -n 's/^listening *//p' "$out/handler.log")
 }
-# The host and port of a URL.
-authority() { sed -E 's|^http://([^/]+).*|\1|' <<<"$1"; }
 
 need_cargo
 bash scripts/need.sh cc curl
