@@ -17,33 +17,14 @@ bin=${PROGRAMS:-$(target_dir)/release}
 
 bash scripts/need.sh curl php-fpm php-gd
 programs samovar thirst copyright-images
-mkdir -p "$out"
-out=$(realpath "$out")
-rm -rf "${out:?}"/*
+fresh_out
 
-chapter "The gallery, with pictures that a program paints"
-cp -r examples/gallery "$out/site"
-rm -rf "$out/site/site/pictures"
-mkdir -p "$out/site/run"
-run "$bin/copyright-images" --pictures 12 --write "$out/site/site/pictures/landscapes"
-
-chapter "php-fpm behind, Samovar before"
-socket=$out/fpm.sock
-# A socket of this walk's own, so that a gallery that runs already is not in its way.
-sed -i "s|^listen = .*|listen = $socket|; /^listen.allowed_clients/d" "$out/site/php-fpm.conf"
-sed -i "s|^fastcgi = \"[^\"]*\"|fastcgi = \"unix:$socket\"|" "$out/site/samovar.toml"
-# shellcheck disable=SC2046 # no word where it is not root
-"$(php_fpm)" -F $(as_root_too) -p "$out/site" -y "$out/site/php-fpm.conf" >/dev/null 2>&1 &
-pids+=("$!")
-await "$!" php-fpm test -S "$socket"
-run "$bin/samovar" check --config "$out/site/samovar.toml"
-start_samovar gallery --config "$out/site/samovar.toml"
-# shellcheck disable=SC2154 # set by start_samovar
+start_gallery
+# shellcheck disable=SC2154 # set by start_gallery
 site=$site_gallery admin=$admin_gallery
 short=()
 [[ -z ${SHORT:-} ]] || short=(-w 1 -u 2 -n 1 -v 10)
 once() { # NAME SCENARIO
-    # shellcheck disable=SC2154 # set by start_samovar
     any_verdict run "$bin/thirst" wcat.wsf -terminate -run -clients localhost -t "examples/gallery/walk/$2" \
         -f examples/gallery/walk/settings.ubr -s "$(authority "$site")" -singleip -x -o "$out/$1.xml" "${short[@]}" \
         -label "$3" -json "$out/$1.json" >"$out/$1.txt"

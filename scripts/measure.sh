@@ -4,11 +4,13 @@
 #   measure.sh images     a handler that draws on photographs, and the rule that makes it fast (files of WCAT 5)
 #   measure.sh files      1,000 files of 1 KB, 1,000 of 100 KB, 100 of 10 MB: cached and not, with CPU
 #   measure.sh gallery    a static page, a PHP gallery, and two tiers of cache before it (files of WCAT 6.3)
+#   measure.sh letters    pictures lettered by PHP with GD, some 242 KB each: made anew, in memory, hot
 #   measure.sh service    a slow service under more and more requests per second, until it does not keep up
 #   measure.sh tiles      map tiles under 1 to 125 clients: without a cache, with one, and with clients that keep tiles
 #
 # Everything starts on free ports and nothing is left running. Reports stay in target/measure/. What is on this machine's
 # cores is shared by server and load: the ratios say more than the numbers.
+#   PROGRAMS=FOLDER        use the programs there instead of building them
 #   SHORT=1                seconds instead of minutes, to see that it works
 #   RAMP=1..125:+5@10s     another ramp, of service and tiles
 set -Eeuo pipefail
@@ -17,14 +19,14 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 what=${1:-}
-[[ $what =~ ^(images|files|gallery|service|tiles)$ ]] || {
-    sed -n '2,13s/^# \{0,1\}//p' "$0"
+[[ $what =~ ^(images|files|gallery|letters|service|tiles)$ ]] || {
+    sed -n '2,15s/^# \{0,1\}//p' "$0"
     [[ -z $what || $what == -h || $what == --help ]] && exit 0
     die "there is no measurement \`$what\`"
 }
 here=examples/measurements/$what
-out=$(target_dir)/measure/$what
-bin=$(target_dir)/release
+out=${WALK_OUT:-$(target_dir)/measure/$what}
+bin=${PROGRAMS:-$(target_dir)/release}
 # shellcheck source=scripts/walk.sh
 . scripts/walk.sh
 
@@ -36,12 +38,9 @@ start_handler() {
     handler=$(sed -n 's/^listening *//p' "$out/handler.log")
 }
 
-need_cargo
-bash scripts/need.sh cc curl
-mkdir -p "$out"
-rm -rf "${out:?}"/*
-chapter "Building (a few minutes the first time)"
-cargo build --locked --release -p samovar -p thirst -p copyright-images
+bash scripts/need.sh curl
+programs samovar thirst copyright-images
+fresh_out
 
 images() {
     chapter "A handler that draws a copyright line on a photograph, for every request anew, and Samovar before it"
@@ -145,6 +144,46 @@ gallery() {
     reports+=("$out/static.json")
     run "$bin/samovar" cache list --admin "$admin" | sed -n 1,8p
     run "$bin/thirst" report "${reports[@]}" --html "$out/report.html"
+}
+
+letters() {
+    local seconds=20 clients=16 each=()
+    [[ -z ${SHORT:-} ]] || seconds=2
+    bash scripts/need.sh php-fpm php-gd
+    start_gallery
+    # shellcheck disable=SC2154 # set by start_gallery
+    local site=$site_gallery admin=$admin_gallery
+    for picture in "$out"/site/site/pictures/landscapes/*.jpg; do
+        each+=("$site/lettered.php?Qwd=./landscapes&Qif=$(basename "$picture")")
+    done
+    printf '%s\n' "${each[@]#"$site"}" >"$out/urls.txt"
+    once() { # NAME LABEL
+        # shellcheck disable=SC2154 # set by start_samovar and start_gallery
+        any_verdict run "$bin/thirst" run "$site" --urls "$out/urls.txt" -c "$clients" -d "${seconds}s" --warmup 2s \
+            -H 'Accept-Language: de' --server-pid "samovar=$pid_gallery" --server-pid "php-fpm=$fpm_pid" \
+            --label "$2" --json "$out/$1.json" >"$out/$1.txt"
+        grep -E '^ +(Requests per second|Verdict)' "$out/$1.txt"
+    }
+    local rule=('id=lettered' 'path=/lettered.php' 'until_changed=true' 'globs=["site/pictures/**","lib/*.php"]'
+        'vary_query={ keep = ["Qwd","Qif"] }' 'vary_headers=[{ name = "Accept-Language", languages = ["en","de","es"] }]'
+        'only_status=[200]')
+    chapter "Every picture lettered anew, for every request"
+    run "$bin/samovar" rule remove --admin "$admin" lettered >/dev/null
+    run "$bin/samovar" rule remove --admin "$admin" pages >/dev/null
+    once 1-anew "lettered anew"
+    curl -sS -o /dev/null --max-time 120 "${each[0]}" || true
+    chapter "Kept in memory, a picture for each language"
+    run "$bin/samovar" rule add --admin "$admin" "${rule[@]}" hot=false >/dev/null
+    once 2-memory "in memory"
+    chapter "The same, hot"
+    run "$bin/samovar" rule set --admin "$admin" lettered hot=true >/dev/null
+    once 3-hot "hot"
+    chapter "Side by side"
+    run "$bin/samovar" cache list --admin "$admin" | sed -n 1,5p
+    run "$bin/thirst" report "$out"/{1-anew,2-memory,3-hot}.json --html "$out/report.html"
+    awk -v anew="$(number "$out/1-anew.json" requests_per_s)" -v hot="$(number "$out/3-hot.json" requests_per_s)" \
+        -v bytes="$(wc -c < <(curl -fsS -H 'Accept-Language: de' "${each[0]}"))" \
+        'BEGIN { printf "\nHot, %.0f times as many; a picture weighs some %.0f KB. (Bar: 200 times, 242 KB.)\n", hot / anew, bytes / 1000 }'
 }
 
 service() {

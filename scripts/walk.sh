@@ -87,3 +87,29 @@ programs() {
     for package in "$@"; do flags+=(-p "$package"); done
     cargo build --locked --release "${flags[@]}"
 }
+# `out` as an absolute path, there and empty.
+fresh_out() {
+    mkdir -p "$out"
+    out=$(realpath "$out")
+    rm -rf "${out:?}"/*
+}
+# start_gallery: examples/gallery with pictures, php-fpm behind it and Samovar before it, on free ports.
+start_gallery() {
+    local socket=$out/fpm.sock
+    chapter "The gallery, with pictures that a program paints"
+    cp -r examples/gallery "$out/site"
+    rm -rf "$out/site/site/pictures"
+    mkdir -p "$out/site/run"
+    run "$bin/copyright-images" --pictures 12 --write "$out/site/site/pictures/landscapes"
+    chapter "php-fpm behind it, Samovar before it"
+    # A socket of its own, so that a gallery that runs already is not in the way.
+    sed -i "s|^listen = .*|listen = $socket|; /^listen.allowed_clients/d" "$out/site/php-fpm.conf"
+    sed -i "s|^fastcgi = \"[^\"]*\"|fastcgi = \"unix:$socket\"|" "$out/site/samovar.toml"
+    # shellcheck disable=SC2046 # no word where it is not root
+    "$(php_fpm)" -F $(as_root_too) -p "$out/site" -y "$out/site/php-fpm.conf" >/dev/null 2>&1 &
+    fpm_pid=$!
+    pids+=("$fpm_pid")
+    await "$fpm_pid" php-fpm test -S "$socket"
+    run "$bin/samovar" check --config "$out/site/samovar.toml"
+    start_samovar gallery --config "$out/site/samovar.toml"
+}
