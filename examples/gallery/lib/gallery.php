@@ -122,8 +122,12 @@ function send_picture(GdImage $image, int $quality): void
     echo $bytes;
 }
 
-/** The address of a script with the four variables. */
+/**
+ * The address of a script with some of the four variables. Slashes stay slashes, as everybody types them: `%2F` is another
+ * address to a cache, and each page would be kept twice.
+ */
 function address(string $script, array $variables): string
 {
-    return $script . '?' . http_build_query($variables, '', '&', PHP_QUERY_RFC3986);
+    ksort($variables);
+    return $script . '?' . str_replace('%2F', '/', http_build_query($variables, '', '&', PHP_QUERY_RFC3986));
 }
