@@ -12,6 +12,7 @@
 )]
 
 mod gallery;
+mod pages;
 
 mod scripts;
 mod slow_service;
