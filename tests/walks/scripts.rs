@@ -82,7 +82,8 @@ fn slow_service() {
         assert_eq!(run["statuses"]["200"], run["responses"], "{name}\n{said}");
         assert!(run["responses"].as_u64() > Some(0), "{name}\n{said}");
     }
-    assert_eq!(highest(&run(&folder, "4-long"), "samovar_upstream_requests_busy"), 1500.0, "{said}");
+    // Of 1,500; some may be between two requests whenever somebody looks.
+    assert!(highest(&run(&folder, "4-long"), "samovar_upstream_requests_busy") > 1400.0, "{said}");
     let (hits, all) = hits(&run(&folder, "5-cached"));
     assert!(hits > 0 && hits + 100 > all, "{hits} of {all}\n{said}");
     assert!(said.contains("new-key 200, partner-key 401"), "{said}");
