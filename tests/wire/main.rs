@@ -26,6 +26,7 @@ mod t50_origin;
 mod t60_admin;
 mod t61_explained;
 mod t62_limits;
+mod t63_balance;
 mod t70_hot;
 mod t71_tls;
 mod t72_slow_clients;

@@ -109,7 +109,7 @@ async fn status(State(app): State<App>) -> Json<serde_json::Value> {
 /// Every limit in force, who says so, and how much of it is used.
 #[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = Vec<LimitShape>)))]
 async fn limit_list(State(app): State<App>) -> Json<Vec<LimitShape>> {
-    Json(limits::limits(&app))
+    Json(limits::limits(&app).await)
 }
 
 /// The entries of the memory and hot tiers.

@@ -257,6 +257,10 @@ pub struct LimitShape {
     pub number: Option<u64>,
     /// How much of it is used, where that is counted.
     pub used: Option<u64>,
+    /// How many were refused by it since the start, where that is counted.
+    pub refused: Option<u64>,
+    /// It is reached: this is what holds requests up now.
+    pub binds: bool,
     /// Who says so: `default`, a file and line, `command line`, or what it is derived from.
     pub from: String,
 }

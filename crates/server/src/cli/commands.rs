@@ -255,10 +255,19 @@ pub fn limits(server: &Server) -> Outcome {
             .iter()
             .any(|name| word(limit, "name").starts_with(name));
         let used = used.map_or_else(|| "-".to_owned(), |n| if sized { bytes(n) } else { n.to_string() });
-        vec![word(limit, "name"), word(limit, "value"), used, safe(&word(limit, "from"))]
+        let refused = limit.get("refused").and_then(Value::as_u64);
+        let refused = refused.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        vec![word(limit, "name"), word(limit, "value"), used, refused, safe(&word(limit, "from"))]
     };
-    let rows: Vec<_> = value.as_array().into_iter().flatten().map(row).collect();
-    show::out(&table(&["LIMIT", "VALUE", "USED", "FROM"], &rows))
+    let all = value.as_array().map_or(&[][..], Vec::as_slice);
+    let rows: Vec<_> = all.iter().map(row).collect();
+    let binding: Vec<String> =
+        all.iter().filter(|l| l.get("binds") == Some(&Value::Bool(true))).map(|l| word(l, "name")).collect();
+    let binds = match binding.as_slice() {
+        [] => "\nno limit binds now".to_owned(),
+        names => format!("\nbinds now: {}", names.join(", ")),
+    };
+    show::out(&(table(&["LIMIT", "VALUE", "USED", "REFUSED", "FROM"], &rows) + &binds))
 }
 
 /// `samovar cache stats`.

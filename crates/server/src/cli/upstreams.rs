@@ -49,6 +49,7 @@ pub enum UpstreamCommand {
 
 /// A member, and whether what is done to it is kept.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub struct Member {
     /// The upstream.
     upstream: String,
@@ -63,6 +64,7 @@ pub struct Member {
 
 /// What `samovar upstream set` changes.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub struct Set {
     /// The upstream.
     upstream: String,

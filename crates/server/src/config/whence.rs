@@ -22,6 +22,37 @@ pub fn line_of(text: &str, table: &str, name: Option<&str>, key: &str) -> Option
     Some(place(text, name.span().start).line)
 }
 
+/// The line of `limits` of a site (by its name, else its first host), or of one of its rules (by its id, else its place).
+pub fn line_of_limits(text: &str, site: &str, rule: Option<&str>) -> Option<usize> {
+    let tree = read::tree_of(text).ok()?;
+    let tables = |found: &toml::de::DeValue<'_>| -> Option<usize> { Some(found.as_array()?.len()) };
+    let sites = tree.get("site")?.get_ref();
+    let count = tables(sites)?;
+    let said = |table: &toml::de::DeTable<'_>, key: &str| -> Option<String> {
+        let value = table.get(key)?.get_ref();
+        let first = value.as_array().and_then(|list| list.first()).map(|item| item.get_ref());
+        first.unwrap_or(value).as_str().map(str::to_owned)
+    };
+    let found = sites.as_array()?.iter().filter_map(|item| item.get_ref().as_table()).find(|table| {
+        let named = said(table, "name").or_else(|| said(table, "hosts"));
+        named.as_deref() == Some(site) || (count == 1 && named.is_none())
+    })?;
+    let table = match rule {
+        None => found,
+        Some(id) => {
+            let rules = found.get("rule")?.get_ref().as_array()?;
+            let named = |(at, item): (usize, &toml::Spanned<toml::de::DeValue<'_>>)| {
+                let own = item.get_ref().as_table().and_then(|rule| said(rule, "id"));
+                own.unwrap_or_else(|| format!("r{}", at + 1)) == id
+            };
+            let at = rules.iter().enumerate().position(named)?;
+            rules.get(at)?.get_ref().as_table()?
+        }
+    };
+    let (name, _) = table.iter().find(|(name, _)| name.get_ref() == "limits")?;
+    Some(place(text, name.span().start).line)
+}
+
 #[cfg(test)]
 mod tests {
     use super::line_of;

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Connections the kernel keeps for us until they are accepted; it caps the figure itself.
-const BACKLOG: i32 = 4096;
+pub const BACKLOG: i32 = 4096;
 
 /// One bound address, as sockets for each core.
 pub struct Listener {

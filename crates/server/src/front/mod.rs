@@ -11,7 +11,7 @@ mod signals;
 mod tls;
 mod worker;
 
-pub use accept::{Listener, bind, raise_file_limit, too_few_files};
+pub use accept::{BACKLOG, Listener, bind, raise_file_limit, too_few_files};
 pub use banner::{about, banner, show_address};
 pub use inside::Inside;
 pub use signals::{Signals, Wish};

@@ -15,6 +15,7 @@ mod view;
 
 pub use self::ask::{Answered, Failed};
 pub use self::gates::{Gates, Places};
+pub use self::tend::ask_fastcgi;
 pub use self::view::{MemberState, UpstreamState};
 
 use crate::clock;

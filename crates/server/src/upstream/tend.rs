@@ -7,13 +7,15 @@ use super::{Member, Server, Upstream};
 use crate::clock;
 use crate::config::{MemberPlace, ProbeSettings};
 use http::{HeaderMap, HeaderValue, Method, header};
+use http_body_util::BodyExt;
 use samovar_origin::{
-    Address, Answer, Asked, Client, FastCgi, FastCgiSettings, HttpSettings, HttpUpstream, Script,
+    Address, Answer, AnswerBody, Asked, Client, FastCgi, FastCgiSettings, HttpSettings, HttpUpstream, Script,
     UpstreamLimits,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// What is known of a member's probes, and lookups.
 #[derive(Default)]
@@ -120,20 +122,7 @@ impl Member {
             Some((path, query)) => (path.to_owned(), Some(query.to_owned())),
             None => (probe.path.clone(), None),
         };
-        let mut headers = HeaderMap::new();
-        headers.insert(header::USER_AGENT, HeaderValue::from_static("samovar-probe"));
-        let client = Client { remote: None, local: None, scheme: "http", version: "HTTP/1.1" };
-        let asked = Asked {
-            method: Method::GET,
-            path: path.clone(),
-            query,
-            host: host.clone(),
-            headers,
-            body: None,
-            body_bytes: None,
-            client,
-            interim: None,
-        };
+        let asked = asked(&path, query, host.clone());
         let came = match &self.server {
             Server::Http(_) => {
                 let settings = HttpSettings { name, address, host: Some(host), base_path, limits };
@@ -141,18 +130,79 @@ impl Member {
             }
             Server::FastCgi(_) => {
                 let app = FastCgi::new(FastCgiSettings { name, address, limits }, Arc::new(|_: &str| {}));
-                // php-fpm answers its `ping.path` by the script's name alone.
-                let script = Script {
-                    script_filename: PathBuf::from(&path),
-                    script_name: path,
-                    path_info: None,
-                    document_root: PathBuf::from("/"),
-                    params: Arc::default(),
-                };
-                app.attempt(0, asked, script).await
+                app.attempt(0, asked, by_name(path)).await
             }
         };
         came.map_err(|failure| format!("{}: {}", failure.reason, failure.detail))
+    }
+}
+
+/// php-fpm answers its `ping.path` and `pm.status_path` by the script's name alone.
+fn by_name(path: String) -> Script {
+    Script {
+        script_filename: PathBuf::from(&path),
+        script_name: path,
+        path_info: None,
+        document_root: PathBuf::from("/"),
+        params: Arc::default(),
+    }
+}
+
+/// Asks a FastCGI application for one of its own pages, and waits for it: for threads that serve nobody.
+///
+/// # Errors
+/// In words.
+pub fn ask_fastcgi(place: &MemberPlace, path: &str, patience: Duration) -> Result<Vec<u8>, String> {
+    /// Far more than any such page.
+    const PAGE_MAX_BYTES: usize = 1 << 20;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("start a runtime: {error}"))?;
+    let limits =
+        UpstreamLimits { max_connections: 1, connect_timeout: patience, ..UpstreamLimits::default() };
+    let settings = FastCgiSettings { name: "status".to_owned(), address: place.address.clone(), limits };
+    let (bare, query) = path.split_once('?').unwrap_or((path, ""));
+    let asked = asked(bare, Some(query.to_owned()), "localhost".to_owned());
+    let came = async {
+        let app = FastCgi::new(settings, Arc::new(|_: &str| {}));
+        let answer = app.attempt(0, asked, by_name(bare.to_owned())).await.map_err(|f| f.to_string())?;
+        if answer.status.as_u16() != 200 {
+            return Err(format!("it answered {}", answer.status.as_u16()));
+        }
+        match answer.body {
+            AnswerBody::Bytes(bytes) => Ok(bytes.to_vec()),
+            AnswerBody::Stream { frames, .. } => {
+                let limited = http_body_util::Limited::new(frames, PAGE_MAX_BYTES);
+                let body = limited.collect().await.map_err(|error| error.to_string())?;
+                Ok(body.to_bytes().to_vec())
+            }
+            AnswerBody::Empty | AnswerBody::File { .. } => Ok(Vec::new()),
+        }
+    };
+    runtime.block_on(async {
+        match tokio::time::timeout(patience, came).await {
+            Ok(result) => result,
+            Err(_) => Err(format!("no answer within {patience:?}")),
+        }
+    })
+}
+
+/// A GET of our own.
+fn asked(path: &str, query: Option<String>, host: String) -> Asked {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::USER_AGENT, HeaderValue::from_static("samovar-probe"));
+    let client = Client { remote: None, local: None, scheme: "http", version: "HTTP/1.1" };
+    Asked {
+        method: Method::GET,
+        path: path.to_owned(),
+        query,
+        host,
+        headers,
+        body: None,
+        body_bytes: None,
+        client,
+        interim: None,
     }
 }
 

@@ -2,11 +2,16 @@
 //!
 //! Not here: what happens to whoever reaches one.
 
+mod fpm;
+mod system;
+
 use super::shapes::LimitShape;
 use crate::config::{self, Budget, Settings};
 use crate::front::about;
 use crate::metrics::{CoreCounters, Counter};
 use crate::state::Shared;
+use crate::upstream::Upstream;
+use samovar_reason::Reject;
 use std::time::Duration;
 
 /// A limit's value: a number, and whether people read it as bytes or as time.
@@ -15,6 +20,25 @@ enum Value {
     Bytes(u64),
     Time(Duration),
     None,
+}
+
+/// How much of a limit is used, and what that means.
+#[derive(Clone, Copy, Default)]
+struct Use {
+    used: Option<u64>,
+    refused: Option<u64>,
+    binds: bool,
+}
+
+impl Use {
+    fn of(used: Option<u64>) -> Use {
+        Use { used, ..Use::default() }
+    }
+
+    /// Of a number of places: all taken means that it binds.
+    fn places(taken: u64, of: u64, refused: Option<u64>) -> Use {
+        Use { used: Some(taken), refused, binds: taken >= of }
+    }
 }
 
 impl Value {
@@ -45,22 +69,37 @@ pub fn memory_parts(app: &Shared) -> [(&'static str, u64); 4] {
     ]
 }
 
-/// All of them.
-pub fn limits(app: &Shared) -> Vec<LimitShape> {
+/// All of them: ours, the system's, and those of php-fpm where its status page is named.
+pub async fn limits(app: &Shared) -> Vec<LimitShape> {
+    let mut rows = own(app);
+    rows.extend(system::limits(app));
+    rows.extend(fpm::limits(app).await);
+    rows
+}
+
+fn shape(name: String, value: &Value, of: Use, from: String) -> LimitShape {
+    let (shown, number) = value.told();
+    LimitShape {
+        name,
+        value: shown,
+        number,
+        used: of.used,
+        refused: of.refused,
+        binds: of.binds && of.used.is_some(),
+        from,
+    }
+}
+
+fn own(app: &Shared) -> Vec<LimitShape> {
     let snapshot = app.snapshot();
     let settings = &snapshot.settings;
     let text = app.text();
     let file = app.file();
     let row = |table: &str, key: &str, value: Value, used: Option<u64>| {
         let line = config::line_of(&text, table, None, key);
-        let (shown, number) = value.told();
-        LimitShape {
-            name: format!("{table}.{key}"),
-            value: shown,
-            number,
-            used,
-            from: whence(settings, &format!("{table}.{key}"), line, file.as_deref()),
-        }
+        let name = format!("{table}.{key}");
+        let from = whence(settings, &name, line, file.as_deref());
+        shape(name, &value, Use::of(used), from)
     };
     let l = &settings.limits;
     let bounded = |n: Option<u64>, value: fn(u64) -> Value| n.map_or(Value::None, value);
@@ -109,31 +148,74 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
         row("log", "traces", Value::Count(settings.log.traces as u64), Some(app.traces())),
         row("log", "traces_max_bytes", Value::Bytes(settings.traces_bytes() as u64), traces),
     ];
+    let refused = |why: Reject| Some(app.counters.iter().map(|core| core.by_reject.get(why)).sum());
+    for (row, why) in rows.iter_mut().zip([Reject::TooManyConnections, Reject::TooManyFromAddress]) {
+        (row.refused, row.binds) = (refused(why), row.number.is_some_and(|n| row.used >= Some(n)));
+    }
+    for named in snapshot.gates().all() {
+        let (g, stats) = (&named.settings, named.gate.stats());
+        let line = config::line_of_limits(&text, &g.site, g.rule.as_deref());
+        let counts = [
+            ("concurrent_max", stats.max, stats.busy, stats.full + stats.late),
+            ("queue_max", g.queue_max, stats.waiting, stats.full),
+        ];
+        for (key, max, used, refused) in counts {
+            let name = format!("{}.limits.{key}", named.shown());
+            let binds = Use::places(used as u64, max as u64, Some(refused));
+            // Nobody is held up by a queue that nobody needs.
+            let of = Use { binds: binds.binds && stats.busy >= stats.max, ..binds };
+            let from = whence(settings, &name, line, file.as_deref());
+            rows.push(shape(name, &Value::Count(max as u64), of, from));
+        }
+        let name = format!("{}.limits.queue_timeout", named.shown());
+        let of = Use { refused: Some(stats.late), ..Use::default() };
+        let from = whence(settings, &name, line, file.as_deref());
+        rows.push(shape(name, &Value::Time(g.queue_timeout), of, from));
+    }
     for upstream in snapshot.upstreams() {
-        let (name, limits, stats) =
-            (&upstream.settings().name, &upstream.settings().limits, upstream.stats());
-        let count = |n: usize| Value::Count(n as u64);
-        for (key, value, used) in [
-            ("max_connections", count(limits.max_connections), Some(stats.open)),
-            ("queue_max", count(limits.queue_max), Some(stats.waiting)),
-            ("queue_timeout", Value::Time(limits.queue_timeout), None),
-            ("connect_timeout", Value::Time(limits.connect_timeout), None),
-            ("head_timeout", Value::Time(limits.head_timeout), None),
-            ("body_timeout", Value::Time(limits.body_timeout), None),
-            ("abandon_after", Value::Time(limits.abandon_after), None),
-            ("idle_timeout", Value::Time(limits.idle_timeout), None),
-            ("head_max_bytes", Value::Bytes(limits.head_max_bytes as u64), None),
-        ] {
-            let line = config::line_of(&text, "upstream", Some(name), key);
-            let full = format!("upstream.{name}.{key}");
-            let (shown, number) = value.told();
-            rows.push(LimitShape {
-                value: shown,
-                number,
-                used: used.map(|n| n as u64),
-                from: whence(settings, &full, line, file.as_deref()),
-                name: full,
-            });
+        rows.extend(of_upstream(upstream, settings, &text, file.as_deref()));
+    }
+    rows
+}
+
+fn of_upstream(upstream: &Upstream, settings: &Settings, text: &str, file: Option<&str>) -> Vec<LimitShape> {
+    let (name, limits, stats) = (&upstream.settings().name, &upstream.settings().limits, upstream.stats());
+    let count = |n: usize| Value::Count(n as u64);
+    let full = stats.busy >= limits.max_connections;
+    let connections = Use { used: Some(stats.open as u64), refused: Some(stats.refused), binds: full };
+    let queue = Use {
+        used: Some(stats.waiting as u64),
+        refused: None,
+        binds: full && stats.waiting >= limits.queue_max,
+    };
+    let mut rows = Vec::new();
+    for (key, value, of) in [
+        ("max_connections", count(limits.max_connections), connections),
+        ("queue_max", count(limits.queue_max), queue),
+        ("queue_timeout", Value::Time(limits.queue_timeout), Use::default()),
+        ("connect_timeout", Value::Time(limits.connect_timeout), Use::default()),
+        ("head_timeout", Value::Time(limits.head_timeout), Use::default()),
+        ("body_timeout", Value::Time(limits.body_timeout), Use::default()),
+        ("abandon_after", Value::Time(limits.abandon_after), Use::default()),
+        ("idle_timeout", Value::Time(limits.idle_timeout), Use::default()),
+        ("head_max_bytes", Value::Bytes(limits.head_max_bytes as u64), Use::default()),
+    ] {
+        let line = config::line_of(text, "upstream", Some(name), key);
+        let named = format!("upstream.{name}.{key}");
+        let from = whence(settings, &named, line, file);
+        rows.push(shape(named, &value, of, from));
+    }
+    let members = upstream.view().members;
+    if members.len() > 1 {
+        for member in members {
+            let (max, busy) = (member.view.member.busy_max, member.view.busy);
+            let named = format!("upstream.{name}.{}.max_connections", member.view.member.name);
+            let line = config::line_of(text, "upstream", Some(name), "members");
+            let from = match max == limits.max_connections {
+                true => "as the upstream's".to_owned(),
+                false => whence(settings, &named, line, file),
+            };
+            rows.push(shape(named, &count(max), Use::places(busy as u64, max as u64, None), from));
         }
     }
     rows

@@ -1,0 +1,441 @@
+//! Upstreams of several members: who is asked, what happens when one dies, sessions, probes, bounds and queues.
+
+use samovar_tests::client::Client;
+use samovar_tests::origin::{After, Asked, Origin, own};
+use samovar_tests::server::{Folder, Server, soon};
+use serde_json::Value;
+use std::io::Write;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// An origin that says its name and allows no storing.
+fn named(name: &'static str) -> Origin {
+    Origin::new(move |_| (200, own(&[("Cache-Control", "no-store")]), name.into()))
+}
+
+fn members(urls: &[&str]) -> String {
+    let each: Vec<String> = urls
+        .iter()
+        .zip(["a", "b", "c"])
+        .map(|(url, name)| format!("{{ url = \"{url}\", name = \"{name}\" }}"))
+        .collect();
+    format!("members = [{}]", each.join(", "))
+}
+
+fn before(upstream: &str) -> Server {
+    before_with("", upstream)
+}
+
+fn before_with(site: &str, upstream: &str) -> Server {
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"one\"\ndefault = true\nupstream = \"app\"\n{site}\n\
+         [[upstream]]\nname = \"app\"\n{upstream}\n"
+    );
+    Server::configured(&text, &[]).0
+}
+
+fn member<'v>(all: &'v Value, name: &str) -> &'v Value {
+    all[0]["members"].as_array().unwrap().iter().find(|m| m["name"] == name).unwrap()
+}
+
+/// The last request's record.
+fn trace(server: &Server) -> Value {
+    server.json(&["trace", "--last", "1"])[0].clone()
+}
+
+fn fact(record: &Value, kind: &str) -> Value {
+    let facts = record["facts"].as_array().unwrap();
+    facts.iter().find(|f| f["fact"] == kind).unwrap_or_else(|| panic!("no {kind}: {record}")).clone()
+}
+
+#[test]
+fn members_take_turns_by_weight_and_it_is_said_why() {
+    let (a, b) = (named("a"), named("b"));
+    let server = before(&format!(
+        "members = [{{ url = \"{}\", name = \"a\", weight = 3 }}, {{ url = \"{}\", name = \"b\" }}]",
+        a.url, b.url
+    ));
+    let got: Vec<String> = (0..8).map(|_| server.get("/", &[]).text()).collect();
+    assert_eq!(got.iter().filter(|n| *n == "a").count(), 6, "{got:?}");
+    let record = trace(&server);
+    let elected = fact(&record, "elected");
+    assert_eq!((elected["code"].as_str(), elected["busy"].as_u64()), (Some("by-requests"), Some(1)));
+    assert_eq!(fact(&record, "attempt")["attempt"]["target"], format!("app/{}", got[7]));
+    // One line of the log has it all.
+    let line = soon("the log is written", || {
+        server.said().lines().rfind(|l| l.contains(" upstream=app/")).map(str::to_owned)
+    });
+    assert!(
+        line.contains("elected=by-requests tries=1 connect_us=") && line.contains(" answer_us="),
+        "{line}"
+    );
+    let all = server.json(&["upstream", "list"]);
+    assert_eq!(member(&all, "a")["elected"], 6);
+    assert_eq!(
+        (member(&all, "a")["busy"].as_u64(), member(&all, "a")["errors"].as_u64()),
+        (Some(0), Some(0))
+    );
+    assert!(member(&all, "a")["to_bytes"].as_u64() > Some(100));
+    assert!(member(&all, "a")["from_bytes"].as_u64() > Some(100));
+    assert!(member(&all, "a")["latency_us"].as_u64() > Some(0));
+    let table = server.tell(&["upstream", "list", "app"]);
+    assert!(table.starts_with("app: by requests") && table.contains("ELECTED"), "{table}");
+}
+
+/// The bar: of two, one is killed under load; whoever asks GET notices nothing.
+#[test]
+fn nobody_who_asks_get_notices_that_a_member_dies() {
+    let a = named("a");
+    let folder = Folder::new();
+    folder.write("index.html", "b");
+    let dying = Server::start(&[folder.0.to_str().unwrap()]);
+    let server =
+        Arc::new(before_with("never = true", &members(&[&a.url, &format!("http://{}", dying.address)])));
+    let stop = Arc::new(AtomicBool::new(false));
+    let asking: Vec<_> = (0..8)
+        .map(|_| {
+            let (server, stop) = (Arc::clone(&server), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                let (mut client, mut from_b, mut count) = (server.connect(), 0, 0);
+                while !stop.load(Ordering::Relaxed) {
+                    let answer = client.get("/", &[]);
+                    assert_eq!(answer.status, 200, "{}", answer.text());
+                    from_b += usize::from(answer.text() == "b");
+                    count += 1;
+                }
+                (count, from_b)
+            })
+        })
+        .collect();
+    soon("both are asked", || {
+        let all = server.json(&["upstream", "list"]);
+        let elected = |name| member(&all, name)["elected"].as_u64().unwrap();
+        (elected("a") > 200 && elected("b") > 200).then_some(())
+    });
+    drop(dying);
+    soon("it is left alone", || {
+        let all = server.json(&["upstream", "list"]);
+        (member(&all, "b")["unusable"] == "member-ejected").then_some(())
+    });
+    let before = member(&server.json(&["upstream", "list"]), "a")["elected"].as_u64().unwrap();
+    soon("the other goes on", || {
+        let all = server.json(&["upstream", "list"]);
+        (member(&all, "a")["elected"].as_u64().unwrap() > before + 200).then_some(())
+    });
+    stop.store(true, Ordering::Relaxed);
+    for thread in asking {
+        let (count, from_b) = thread.join().unwrap();
+        assert!(count > 0 && from_b > 0);
+    }
+    let all = server.json(&["upstream", "list"]);
+    let b = member(&all, "b");
+    assert!(b["retried"].as_u64() >= Some(5) && b["ejections"].as_u64() >= Some(1), "{b}");
+    assert!(server.said().contains("upstream app/b is left alone for a while"));
+}
+
+#[test]
+fn what_may_have_been_acted_upon_is_not_asked_twice() {
+    let posts = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&posts);
+    let breaking = Origin::raw(move |asked, _| {
+        seen.fetch_add(usize::from(asked.line.starts_with("POST")), Ordering::Relaxed);
+        After::Close
+    });
+    let whole = named("b");
+    let server = before(&members(&[&breaking.url, &whole.url]));
+    let answer = server.connect().request("POST", "/", &[], b"x");
+    assert_eq!((answer.status, answer.reason().as_str()), (502, "upstream-reset"), "{}", answer.text());
+    assert_eq!(fact(&trace(&server), "retry")["code"], "retry-not-repeatable");
+    assert_eq!((posts.load(Ordering::Relaxed), whole.count()), (1, 0));
+    // A GET goes on to the other.
+    let texts: Vec<String> = (0..4).map(|_| server.get("/", &[]).text()).collect();
+    assert_eq!(texts, ["b"; 4]);
+    let retried = server.json(&["trace", "--last", "4"]);
+    let codes = retried.to_string();
+    assert!(codes.contains("retry-elsewhere") && codes.contains("app/a: upstream-reset"), "{codes}");
+}
+
+/// Nothing was sent to the first, so the body is still whole for the second.
+#[test]
+fn a_body_that_was_never_sent_goes_to_the_next() {
+    let bodies =
+        Origin::new(|asked: &Asked| (200, own(&[("Cache-Control", "no-store")]), asked.body.clone()));
+    let server = before(&members(&["http://127.0.0.1:1", &bodies.url]));
+    for n in 0..4 {
+        let body = format!("body {n}");
+        let answer = server.connect().request("POST", "/", &[], body.as_bytes());
+        assert_eq!((answer.status, answer.text()), (200, body));
+    }
+    assert_eq!(bodies.count(), 4);
+    assert!(member(&server.json(&["upstream", "list"]), "a")["retried"].as_u64() >= Some(1));
+}
+
+#[test]
+fn statuses_are_tried_again_where_that_is_said() {
+    let ill = Origin::new(|_| (503, own(&[("Cache-Control", "no-store")]), b"ill".to_vec()));
+    let well = named("b");
+    let silent = before(&members(&[&ill.url, &well.url]));
+    let got: Vec<u16> = (0..4).map(|_| silent.get("/", &[]).status).collect();
+    assert_eq!(got, [503, 200, 503, 200]);
+    let server = before(&format!("{}\nretry = {{ on = [\"503\"] }}", members(&[&ill.url, &well.url])));
+    let got: Vec<u16> = (0..4).map(|_| server.get("/", &[]).status).collect();
+    assert_eq!(got, [200; 4]);
+    // Where nobody answers better, what came is passed on.
+    let server = before(
+        &format!("{}\nretry = {{ on = [\"503\"] }}", members(&[&ill.url, &ill.url]))
+            .replace("name = \"b\"", "name = \"other\""),
+    );
+    let answer = server.get("/", &[]);
+    assert_eq!((answer.status, answer.text().as_str()), (503, "ill"));
+    assert_eq!(fact(&trace(&server), "attempt")["attempt"]["status"], 503);
+}
+
+#[test]
+fn sessions_stay_on_their_member() {
+    let (a, b) = (named("a"), named("b"));
+    let sticky = "sticky = { cookie = \"ROUTEID\", query = \"route\", set = true }";
+    let server = before(&format!("{}\n{sticky}", members(&[&a.url, &b.url])));
+    let first = server.get("/", &[]);
+    let cookie = first.field("set-cookie").unwrap().to_owned();
+    assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax"), "{cookie}");
+    let pair = cookie.split(';').next().unwrap();
+    assert_eq!(pair, if first.text() == "a" { "ROUTEID=.m1" } else { "ROUTEID=.m2" });
+    for _ in 0..4 {
+        let again = server.get("/", &[("Cookie", pair)]);
+        assert_eq!((again.text(), again.field("set-cookie")), (first.text(), None));
+    }
+    assert_eq!(fact(&trace(&server), "elected")["code"], "sticky-route");
+    assert_eq!(
+        server.get("/?route=x.m2", &[("Cookie", "ROUTEID=.m1")]).text(),
+        "b",
+        "the URL's word goes first"
+    );
+    // A member that drains keeps its sessions; one that is disabled hands them over.
+    server.tell(&["upstream", "drain", "app", "a"]);
+    assert_eq!(server.get("/", &[("Cookie", "ROUTEID=.m1")]).text(), "a");
+    assert_eq!([(); 3].map(|()| server.get("/", &[]).text()), ["b", "b", "b"]);
+    server.tell(&["upstream", "disable", "app", "a"]);
+    let moved = server.get("/", &[("Cookie", "ROUTEID=.m1")]);
+    assert_eq!(
+        (moved.text().as_str(), moved.field("set-cookie").unwrap().split(';').next()),
+        ("b", Some("ROUTEID=.m2"))
+    );
+    assert_eq!(fact(&trace(&server), "elected")["code"], "sticky-moved");
+    server.tell(&["upstream", "disable", "app", "2"]);
+    let none = server.get("/", &[]);
+    assert_eq!((none.status, none.reason().as_str()), (503, "no-member"));
+    assert!(none.field("retry-after").is_some());
+    server.tell(&["upstream", "enable", "app", "a"]);
+    assert_eq!(server.get("/", &[]).text(), "a");
+}
+
+/// Our own cookie says nothing of the content: it keeps nobody away from the cache, and what is stored does not set it.
+#[test]
+fn the_sticky_cookie_and_the_cache_do_not_meet() {
+    let a = Origin::new(|asked: &Asked| (200, own(&[]), asked.target().as_bytes().to_vec()));
+    let sticky = "sticky = { cookie = \"ROUTEID\", set = true }";
+    let server = before_with(
+        "for = \"60s\"",
+        &format!("{}\n{sticky}", members(&[&a.url, &a.url])).replace("\"b\"", "\"z\""),
+    );
+    let first = server.get("/x", &[]);
+    assert_eq!(first.field("set-cookie"), None, "it may be stored, and be everybody's");
+    for fields in [&[][..], &[("Cookie", "ROUTEID=.m1")], &[("Cookie", "ROUTEID=.m2")]] {
+        let answer = server.get("/x", fields);
+        assert!(answer.is_hit(), "{}", answer.cache_status());
+        assert_eq!(answer.field("set-cookie"), None);
+    }
+    assert!(
+        !server.get("/x", &[("Cookie", "sid=1; ROUTEID=.m1")]).is_hit(),
+        "any other cookie still matters"
+    );
+    assert_eq!(a.count(), 2);
+}
+
+#[test]
+fn keys_have_a_member() {
+    let (a, b) = (named("a"), named("b"));
+    let server =
+        before(&format!("{}\nbalance = \"hash\"\nhash_by = \"query:id\"", members(&[&a.url, &b.url])));
+    let of = |id: usize| server.get(&format!("/?x={}&id={id}", id * 7), &[]).text();
+    let first: Vec<String> = (0..20).map(of).collect();
+    assert_eq!((0..20).map(of).collect::<Vec<_>>(), first);
+    assert!(first.iter().any(|n| n == "a") && first.iter().any(|n| n == "b"), "{first:?}");
+    // The other variables do not matter.
+    assert_eq!(server.get("/y?id=3", &[]).text(), first[3]);
+}
+
+#[test]
+fn probes_take_a_member_out_and_back() {
+    let well = Arc::new(AtomicBool::new(true));
+    let says = Arc::clone(&well);
+    let a = Origin::new(move |asked: &Asked| {
+        let ill = asked.target() == "/health?deep=1" && !says.load(Ordering::Relaxed);
+        (if ill { 500 } else { 200 }, own(&[("Cache-Control", "no-store")]), b"a".to_vec())
+    });
+    let b = named("b");
+    let probe = "probe = { path = \"/health?deep=1\", interval = \"100ms\", fall = 2, rise = 2, host = \"probe.test\" }";
+    let server = before(&format!("{}\n{probe}", members(&[&a.url, &b.url])));
+    let state = |name: &str| member(&server.json(&["upstream", "list"]), name)["unusable"].clone();
+    soon("a probe comes", || a.asked().iter().any(|r| r.field("host") == Some("probe.test")).then_some(()));
+    assert_eq!(state("a"), Value::Null);
+    well.store(false, Ordering::Relaxed);
+    soon("it is down", || (state("a") == "member-down").then_some(()));
+    assert_eq!([(); 4].map(|()| server.get("/", &[]).text()), ["b", "b", "b", "b"]);
+    assert!(server.said().contains("upstream app/a is down by its probes: it answered 500"));
+    well.store(true, Ordering::Relaxed);
+    soon("it is well again", || (state("a") == Value::Null).then_some(()));
+    let got: Vec<String> = (0..4).map(|_| server.get("/", &[]).text()).collect();
+    assert!(got.contains(&"a".to_owned()), "{got:?}");
+}
+
+#[test]
+fn what_is_changed_live_holds_at_once_and_is_kept_on_request() {
+    let (a, b) = (named("a"), named("b"));
+    let text = format!(
+        "config = 1\n[[site]]\ndefault = true\nupstream = \"app\"\n\n# two of them\n[[upstream]]\nname = \"app\"\nmembers = [\n  \
+         {{ url = \"{}\", name = \"a\" }}, # the old one\n  {{ url = \"{}\", name = \"b\" }},\n]\n",
+        a.url, b.url
+    );
+    let (server, file) = Server::configured(&text, &[]);
+    server.tell(&["upstream", "set", "app", "a", "--weight", "3"]);
+    let got = (0..8).filter(|_| server.get("/", &[]).text() == "a").count();
+    assert_eq!(got, 6);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "nothing was asked to be kept");
+    server.tell(&["upstream", "set", "app", "b", "--weight", "2", "--keep"]);
+    server.tell(&["upstream", "set", "app", "--balance", "busyness", "--keep"]);
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains("name = \"b\", weight = 2 }") && kept.contains("balance = \"busyness\""), "{kept}");
+    assert!(kept.contains("# two of them") && kept.contains("# the old one"), "{kept}");
+    let all = server.json(&["upstream", "list"]);
+    // What the file does not speak of is as it was changed, and counters go on.
+    assert_eq!(
+        (all[0]["balance"].as_str(), member(&all, "a")["weight"].as_u64()),
+        (Some("busyness"), Some(3))
+    );
+    assert!(member(&all, "a")["elected"].as_u64() >= Some(6), "{all}");
+    server.tell(&["reload"]);
+    let all = server.json(&["upstream", "list"]);
+    assert_eq!(
+        (member(&all, "a")["weight"].as_u64(), member(&all, "b")["weight"].as_u64()),
+        (Some(3), Some(2))
+    );
+    for (args, word) in [
+        (&["upstream", "drain", "nope", "a"][..], "no upstream is named"),
+        (&["upstream", "drain", "app", "nope"], "no member"),
+        (&["upstream", "set", "app", "a", "--weight", "0"], "from 1 to 1000"),
+        (&["upstream", "set", "app", "--balance", "fair"], "one of requests"),
+        (&["upstream", "set", "app", "a"], "nothing to change"),
+        (&["upstream", "list", "nope"], "no upstream is named"),
+    ] {
+        let out = server.ask(args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains(word), "{args:?}: {said}");
+    }
+}
+
+/// As many as may be are under way, one waits, the next is told so at once; who waits too long is told that.
+#[test]
+fn a_site_and_a_rule_have_bounds_and_queues() {
+    let gate = Arc::new(AtomicBool::new(false));
+    let open = Arc::clone(&gate);
+    let slow = Origin::raw(move |asked, stream| {
+        while asked.target().starts_with("/slow") && !open.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ =
+            stream.write_all(b"HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 2\r\n\r\nok");
+        After::Keep
+    });
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"one\"\ndefault = true\norigin = \"{}\"\nlimits = {{ concurrent_max = 3 }}\n\
+         [[site.rule]]\nid = \"slow\"\npath = \"/slow*\"\nlimits = {{ concurrent_max = 2, queue_max = 1, queue_timeout = \"400ms\" }}\n",
+        slow.url
+    );
+    let (server, file) = Server::configured(&text, &[]);
+    let ask = |path: &'static str| {
+        let mut client = server.connect();
+        std::thread::spawn(move || client.get(path, &[]))
+    };
+    let limit = |name: &str| -> Value {
+        let all = server.json(&["limits"]);
+        all.as_array()
+            .unwrap()
+            .iter()
+            .find(|l| l["name"] == name)
+            .unwrap_or_else(|| panic!("{name}: {all}"))
+            .clone()
+    };
+    let (one, two) = (ask("/slow1"), ask("/slow2"));
+    soon("both are under way", || {
+        (limit("site.one.rule.slow.limits.concurrent_max")["used"] == 2).then_some(())
+    });
+    let late = ask("/slow3");
+    soon("one waits", || (limit("site.one.rule.slow.limits.queue_max")["used"] == 1).then_some(()));
+    let begun = Instant::now();
+    let full = server.get("/slow4", &[]);
+    assert_eq!((full.status, full.reason().as_str()), (503, "queue-full"));
+    assert!(full.field("retry-after").is_some() && begun.elapsed() < Duration::from_millis(300));
+    assert!(full.text().contains("site.one.rule.slow.limits"), "{}", full.text());
+    // Others of the site still have a place.
+    assert_eq!(server.get("/quick", &[]).status, 200);
+    let late = late.join().unwrap();
+    assert_eq!((late.status, late.reason().as_str()), (503, "queue-timeout"));
+    let bound = limit("site.one.rule.slow.limits.concurrent_max");
+    assert_eq!((bound["number"].as_u64(), bound["refused"].as_u64()), (Some(2), Some(2)), "{bound}");
+    assert_eq!(bound["from"], format!("{}:10", file.display()));
+    assert_eq!(bound["binds"], true);
+    assert!(server.tell(&["limits"]).contains("binds now"), "{}", server.tell(&["limits"]));
+    gate.store(true, Ordering::Relaxed);
+    assert_eq!((one.join().unwrap().status, two.join().unwrap().status), (200, 200));
+    assert_eq!(server.get("/slow5", &[]).status, 200, "places come back");
+    soon("nothing is held", || (limit("site.one.limits.concurrent_max")["used"] == 0).then_some(()));
+}
+
+/// A client that leaves gives its place back, whether it was waiting or under way.
+#[test]
+fn places_of_clients_that_left_come_back() {
+    let stuck = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", stuck.local_addr().unwrap());
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"one\"\ndefault = true\nupstream = \"app\"\nlimits = {{ concurrent_max = 1 }}\n\
+         [[site.rule]]\nnever = true\n[[upstream]]\nname = \"app\"\nmembers = [{{ url = \"{url}\" }}, {{ url = \"{url}\", name = \"b\" }}]\n"
+    );
+    let (server, _) = Server::configured(&text, &[]);
+    let used = || {
+        let all = server.json(&["limits"]);
+        let name = "site.one.limits.concurrent_max";
+        all.as_array().unwrap().iter().find(|l| l["name"] == name).unwrap()["used"].as_u64().unwrap()
+    };
+    let busy = || {
+        let all = server.json(&["upstream", "list"]);
+        member(&all, "b")["busy"].as_u64().unwrap() + all[0]["members"][0]["busy"].as_u64().unwrap()
+    };
+    let mut client: Client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    soon("it is under way", || (used() == 1 && busy() == 1).then_some(()));
+    drop(client);
+    soon("its place is free", || (used() == 0 && busy() == 0).then_some(()));
+}
+
+#[test]
+fn a_name_that_moves_takes_new_connections_with_it() {
+    // `localhost` is looked up like any name, and has an address everywhere.
+    let a = named("a");
+    let url = a.url.replace("127.0.0.1", "localhost");
+    let server = before(&format!("members = [{{ url = \"{url}\" }}]\nresolve_every = \"10ms\""));
+    for _ in 0..3 {
+        assert_eq!(server.get("/", &[]).text(), "a");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The name still has the address, so the connection is used again.
+    let all = server.json(&["upstream", "list"]);
+    assert_eq!(
+        (all[0]["members"][0]["connects"].as_u64(), all[0]["members"][0]["reuses"].as_u64()),
+        (Some(1), Some(2)),
+        "{all}"
+    );
+}
