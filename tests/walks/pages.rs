@@ -90,3 +90,8 @@ fn gallery() {
 fn slow_service() {
     follow("slow-service.md");
 }
+
+#[test]
+fn upstreams() {
+    follow("upstreams.md");
+}

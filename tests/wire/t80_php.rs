@@ -87,3 +87,91 @@ fn many_ask_few_children() {
         }
     });
 }
+
+/// An application that sees its scripts under another path is told that one; files are still read from ours.
+#[test]
+fn a_handler_may_have_a_root_of_its_own() {
+    let folder = Folder::new();
+    folder.write("site/where.php", "<?php echo $_SERVER['SCRIPT_FILENAME'], ' ', $_SERVER['DOCUMENT_ROOT'];");
+    std::os::unix::fs::symlink(folder.path("site"), folder.path("as-the-application-sees-it")).unwrap();
+    let fpm = Fpm::start(&folder.0, 1);
+    let text = format!(
+        "config = 1\n[[site]]\ndefault = true\nfiles = \"{0}/site\"\n\
+         handlers = [{{ extension = \".php\", fastcgi = \"unix:{1}\", root = \"{0}/as-the-application-sees-it\" }}]\n",
+        folder.0.display(),
+        fpm.socket.display(),
+    );
+    let (server, _file) = Server::configured(&text, &["--access-log", "off"]);
+    let root = folder.path("as-the-application-sees-it");
+    let want = format!("{0}/where.php {0}", root.display());
+    assert_eq!(server.get("/where.php", &[]).text(), want);
+}
+
+/// Two applications of one upstream share its work; when one ends, the other goes on. Its children are told by its page.
+#[test]
+fn members_that_speak_fastcgi() {
+    let folder = Folder::new();
+    folder.write("who.php", "<?php echo ini_get('error_log') ?: getmypid();");
+    let (one, two) = (Folder::new(), Folder::new());
+    for side in [&one, &two] {
+        side.write("who.php", "<?php echo 'unused';");
+    }
+    let (first, second) = (Fpm::start(&one.0, 1), Fpm::start(&two.0, 1));
+    let text = format!(
+        "config = 1\n[[site]]\ndefault = true\nfiles = \"{}\"\nnever = true\nhandlers = [{{ extension = \".php\", fastcgi = \"app\" }}]\n\
+         [[upstream]]\nname = \"app\"\nmembers = [{{ fastcgi = \"unix:{}\", name = \"one\" }}, {{ fastcgi = \"unix:{}\", name = \"two\" }}]\n\
+         probe = {{ path = \"/ping\", interval = \"100ms\", status = [\"200-599\"] }}\n",
+        folder.0.display(),
+        first.socket.display(),
+        second.socket.display(),
+    );
+    let (server, _file) = Server::configured(&text, &["--access-log", "off"]);
+    let pids: std::collections::HashSet<String> =
+        (0..6).map(|_| server.get("/who.php", &[]).text()).collect();
+    assert_eq!(pids.len(), 2, "two children of two applications: {pids:?}");
+    drop(first);
+    let after: std::collections::HashSet<String> = (0..6)
+        .map(|_| {
+            let answer = server.get("/who.php", &[]);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            answer.text()
+        })
+        .collect();
+    assert_eq!(after.len(), 1, "{after:?}");
+    soon("its probes say so", || {
+        let all = server.json(&["upstream", "list"]);
+        (all[0]["members"][0]["unusable"] == "member-down").then_some(())
+    });
+}
+
+/// `samovar limits` asks php-fpm's own page how many of its children are busy.
+#[test]
+fn the_children_of_php_fpm_are_among_the_limits() {
+    let folder = Folder::new();
+    folder.write("slow.php", "<?php usleep(1500000); echo 'slow';");
+    let fpm = Fpm::of(
+        &folder.0,
+        "[global]\nerror_log = fpm.log\ndaemonize = no\n[www]\nlisten = x\npm = static\npm.max_children = 3\npm.status_path = /status\n",
+    );
+    let text = format!(
+        "config = 1\n[[site]]\ndefault = true\nfiles = \"{}\"\nhandlers = [{{ extension = \".php\", fastcgi = \"app\" }}]\n\
+         [[upstream]]\nname = \"app\"\nfastcgi = \"unix:{}\"\nfpm_status = \"/status\"\n",
+        folder.0.display(),
+        fpm.socket.display()
+    );
+    let (server, _file) = Server::configured(&text, &["--access-log", "off"]);
+    let row = || {
+        let all = server.json(&["limits"]);
+        let found = all.as_array().unwrap().iter().find(|l| l["name"] == "php-fpm.app.children");
+        found.unwrap_or_else(|| panic!("{all}")).clone()
+    };
+    // The child that told it last may still be closing.
+    soon("none is busy", || {
+        let row = row();
+        assert_eq!(row["number"], 3, "{row}");
+        (row["used"] == 0).then_some(())
+    });
+    let mut client = server.connect();
+    client.send("GET /slow.php HTTP/1.1\r\nHost: x\r\n\r\n");
+    soon("one is busy", || (row()["used"] == 1).then_some(()));
+}

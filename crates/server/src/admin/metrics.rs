@@ -1,7 +1,8 @@
 //! Figures: for Prometheus (names begin `samovar_`) and for people.
 
 use crate::metrics::{CoreCounters, Counter, LATENCY_BOUNDS_US};
-use crate::state::Shared;
+use crate::state::{Shared, Snapshot};
+use crate::upstream::MemberState;
 use samovar_reason::{Explain, Reject};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -127,12 +128,10 @@ pub fn text(app: &Shared) -> String {
     out
 }
 
-fn upstreams(app: &Shared, head: &mut impl FnMut(&str, &str, &str, &[(String, f64)])) {
+fn upstreams(app: &Shared, head: &mut Head<'_>) {
     let snapshot = app.snapshot();
     let stats: Vec<_> = snapshot.upstreams().iter().map(|u| (u.settings().name.clone(), u.stats())).collect();
-    let label = |name: &str| {
-        format!("{{upstream=\"{}\"}}", name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
-    };
+    let label = |name: &str| format!("{{upstream=\"{}\"}}", escaped(name));
     let rows = |pick: &dyn Fn(&samovar_origin::PoolStats) -> u64| -> Vec<(String, f64)> {
         stats.iter().map(|(name, s)| (label(name), pick(s) as f64)).collect()
     };
@@ -146,6 +145,69 @@ fn upstreams(app: &Shared, head: &mut impl FnMut(&str, &str, &str, &[(String, f6
     );
     head("samovar_upstream_connects", "counter", "Connections made.", &rows(&|s| s.connects));
     head("samovar_upstream_reuses", "counter", "Requests on a connection used before.", &rows(&|s| s.reuses));
+    let refused = "Requests that found no connection and no room to wait, or waited too long.";
+    head("samovar_upstream_refused", "counter", refused, &rows(&|s| s.refused));
+    members(&snapshot, head);
+    gates(&snapshot, head);
+}
+
+type Head<'h> = dyn FnMut(&str, &str, &str, &[(String, f64)]) + 'h;
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn members(snapshot: &Snapshot, head: &mut Head<'_>) {
+    let states: Vec<_> = snapshot.upstreams().iter().map(|u| u.view()).collect();
+    let all: Vec<(String, &MemberState)> = states
+        .iter()
+        .flat_map(|state| state.members.iter().map(move |member| (&state.name, member)))
+        .map(|(name, member)| {
+            let (name, own) = (escaped(name), escaped(&member.view.member.name));
+            (format!("{{upstream=\"{name}\",member=\"{own}\"}}"), member)
+        })
+        .collect();
+    let rows = |pick: &dyn Fn(&MemberState) -> f64| -> Vec<(String, f64)> {
+        all.iter().map(|(label, member)| (label.clone(), pick(member))).collect()
+    };
+    let usable = |m: &MemberState| if m.view.unusable.is_none() { 1.0 } else { 0.0 };
+    head("samovar_member_usable", "gauge", "1 if it may be chosen.", &rows(&usable));
+    head(
+        "samovar_member_elected",
+        "counter",
+        "Requests it was chosen for.",
+        &rows(&|m| m.view.elected as f64),
+    );
+    head("samovar_member_busy", "gauge", "Requests under way on it.", &rows(&|m| m.view.busy as f64));
+    head("samovar_member_errors", "counter", "Attempts that failed on it.", &rows(&|m| m.view.errors as f64));
+    head(
+        "samovar_member_retried",
+        "counter",
+        "Of them repeated elsewhere.",
+        &rows(&|m| m.view.retried as f64),
+    );
+    head(
+        "samovar_member_ejections",
+        "counter",
+        "Times it was set aside.",
+        &rows(&|m| m.view.ejections as f64),
+    );
+    head("samovar_member_sent_bytes", "counter", "Bytes to it.", &rows(&|m| m.to_bytes as f64));
+    head("samovar_member_received_bytes", "counter", "Bytes from it.", &rows(&|m| m.from_bytes as f64));
+    let latency = "Time to the beginning of an answer: the worst of late, forgotten little by little.";
+    head("samovar_member_latency_seconds", "gauge", latency, &rows(&|m| m.view.latency_us / 1e6));
+}
+
+fn gates(snapshot: &Snapshot, head: &mut Head<'_>) {
+    let stats: Vec<_> = snapshot.gates().all().iter().map(|named| (named, named.gate.stats())).collect();
+    let rows = |pick: &dyn Fn(&samovar_origin::GateStats) -> u64| -> Vec<(String, f64)> {
+        let label = |named: &crate::upstream::NamedGate| format!("{{of=\"{}\"}}", escaped(&named.shown()));
+        stats.iter().map(|(named, s)| (label(named), pick(s) as f64)).collect()
+    };
+    head("samovar_limit_busy", "gauge", "Requests of a site or rule under way.", &rows(&|s| s.busy as u64));
+    head("samovar_limit_waiting", "gauge", "Waiting before them.", &rows(&|s| s.waiting as u64));
+    head("samovar_limit_queued", "counter", "Requests that had to wait.", &rows(&|s| s.queued));
+    head("samovar_limit_refused", "counter", "Refused.", &rows(&|s| s.full + s.late));
 }
 
 fn histogram(app: &Shared, out: &mut String) {

@@ -14,7 +14,7 @@ mod under_way;
 mod view;
 
 pub use self::ask::{Answered, Failed};
-pub use self::gates::{Gates, Places};
+pub use self::gates::{Gates, Named as NamedGate, Places};
 pub use self::tend::ask_fastcgi;
 pub use self::view::{MemberState, UpstreamState};
 
