@@ -7,11 +7,13 @@
 //! Not here: any logic. What decides lives in `policy`, `rules`, `cache`, `hot`, `origin`.
 
 mod client;
+mod gate;
 mod lookup;
 mod origin;
 mod store;
 
 pub use client::Reject;
+pub use gate::{Change, Gate};
 pub use lookup::{Hot, Lookup, Route};
 pub use origin::{Files, Upstream};
 pub use store::{Lifetime, Store};
@@ -43,6 +45,8 @@ pub struct Row {
 pub fn all() -> Vec<Row> {
     let mut rows = Vec::new();
     rows.extend(Route::rows());
+    rows.extend(Gate::rows());
+    rows.extend(Change::rows());
     rows.extend(Lookup::rows());
     rows.extend(Hot::rows());
     rows.extend(Store::rows());

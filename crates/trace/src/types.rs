@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
+use samovar_reason::{Change, Files, Gate, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
 
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,6 +68,10 @@ pub enum Fact {
     Invalidated(u64, Vec<String>),
     /// What was found when the same was last asked for.
     Before(Box<Fact>),
+    /// What the rule's gate said of the client: its address, its rate, its credentials; or where it was sent.
+    Gate(Gate, String),
+    /// What the rule changed of the request or the answer: which fields, which path.
+    Change(Change, String),
     /// An interim answer of the origin's was passed on, with this status.
     Interim(u16),
 }
