@@ -1,5 +1,6 @@
 //! The tables about a site: `[[site]]`, its handlers, and how its rules select. Policy keys are in `policy.rs`.
 
+use super::acts::ACTS;
 use super::policy::POLICY;
 use crate::config::format::Format;
 use crate::config::kind::{Key, Kind, Table};
@@ -89,12 +90,21 @@ pub(crate) static SITE: Table = Table {
                 "{ \".geojson\" = \"application/geo+json\" }",
             )
             .or("{}"),
+            Key::new(
+                "map_location",
+                Kind::Bool,
+                "A `Location` or `Content-Location` that names the upstream's own address, or its URL's path, is turned into \
+                 what the client asked by.",
+                "false",
+            )
+            .absent("`true` for upstreams"),
             Key::new("cache", Kind::Bool, "`false` turns caching off for the whole site.", "false").or("true"),
             Key::new("cache_status", Kind::Bool, "Send `Cache-Status` (RFC 9211) with our reason on every answer.", "false")
                 .or("true"),
             Key::new("rule", Kind::Tables(&RULE), "Rules; in file order, the first that matches holds.", "").absent("none"),
         ],
         POLICY,
+        ACTS,
     ],
 };
 
@@ -167,6 +177,10 @@ pub(crate) static RULE: Table = Table {
                     ("authorization", "store and reuse although the request carries `Authorization`"),
                     ("set-cookie", "store although the answer sets a cookie; the field itself is dropped"),
                     ("cookie", "store and reuse although the request carries cookies"),
+                    (
+                        "protected",
+                        "store and reuse, for all who are let in, although `allow`, `deny` or `basic_auth` let in only some",
+                    ),
                 ])),
                 "What is stored against HTTP's word. Each is a warning in `samovar check` and a fact in every trace.",
                 "[\"no-cache\"]",
@@ -174,5 +188,6 @@ pub(crate) static RULE: Table = Table {
             .or("[]"),
         ],
         POLICY,
+        ACTS,
     ],
 };

@@ -96,9 +96,10 @@ fn overrides(scope: &Scope<'_>, work: &mut Work<'_>) {
             "vary-star" => "the rule stores answers that depend on more than the request",
             "authorization" => "the rule shares answers to requests with credentials",
             "set-cookie" => "the rule stores answers that set cookies, without the cookie",
+            "protected" => "the rule shares answers that it lets only some see",
             _ => "the rule shares answers to requests with cookies",
         };
-        let private = matches!(word, "private" | "authorization" | "cookie" | "no-store");
+        let private = matches!(word, "private" | "authorization" | "cookie" | "no-store" | "protected");
         let hint = if private {
             "make sure that what it selects is the same for every visitor"
         } else {
