@@ -174,7 +174,8 @@ impl FastCgi {
     }
 
     async fn prepare(&self, asked: Asked, script: &Script) -> Result<Ready, Failure> {
-        let Asked { method, path, query, host, headers, body, body_bytes, client, interim: _ } = asked;
+        let Asked { method, path, query, host, headers, body, body_bytes, client, interim: _, client_target } =
+            asked;
         let (body, bytes) = match (body, body_bytes) {
             (None, _) => (None, None),
             (Some(_), Some(0)) => (None, Some(0)),
@@ -187,6 +188,7 @@ impl FastCgi {
             method: &method,
             path: &path,
             query: query.as_deref(),
+            client_target: client_target.as_deref(),
             host: &host,
             headers: &headers,
             client: &client,

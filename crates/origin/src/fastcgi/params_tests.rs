@@ -71,6 +71,7 @@ fn told(
         method: &Method::POST,
         path: "/sub/x.php/ex%20tra",
         query: Some("a=1&b"),
+        client_target: None,
         host,
         headers,
         client,
@@ -172,7 +173,7 @@ proptest! {
         let script = Script { path_info: None, ..script() };
         let client = client();
         let bytes = pairs(&Told {
-            settings: &settings, script: &script, method: &Method::GET, path: "/x", query: Some(&query),
+            settings: &settings, script: &script, method: &Method::GET, path: "/x", query: Some(&query), client_target: None,
             host: "a", headers: &headers, client: &client, body_bytes: None,
         });
         let told = read(&bytes);

@@ -37,7 +37,8 @@ pub(super) struct Told {
 
 /// Writes the head, or says why there can be none.
 pub(super) fn told(settings: &HttpSettings, asked: Asked) -> Result<Told, Failure> {
-    let Asked { method, path, query, host, headers, body, body_bytes, client, interim } = asked;
+    let Asked { method, path, query, host, headers, body, body_bytes, client, interim, client_target: _ } =
+        asked;
     let mut out = Out(Vec::with_capacity(HEAD_BYTES));
     out.put(&[method.as_str(), " "]);
     out.target(&settings.base_path, &path, query.as_deref())?;

@@ -2,7 +2,7 @@
 
 use crate::metrics::{CoreCounters, Counter, LATENCY_BOUNDS_US};
 use crate::state::{Shared, Target};
-use samovar_reason::{Explain, Reject};
+use samovar_reason::{Explain, Gate, Reject};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -32,6 +32,12 @@ const BY_CACHE: [(&str, Pick); 11] = [
 fn rejects(app: &Shared) -> impl Iterator<Item = (&'static str, u64)> {
     let count = |why| app.counters.iter().map(|core| core.by_reject.get(why)).sum::<u64>();
     Reject::ALL.iter().map(move |why| (why.code(), count(*why))).filter(|(_, n)| *n > 0)
+}
+
+/// The same for what rules did not let in.
+fn gates(app: &Shared) -> impl Iterator<Item = (&'static str, u64)> {
+    let count = |why| app.counters.iter().map(|core| core.by_gate.get(why)).sum::<u64>();
+    Gate::ALL.iter().map(move |why| (why.code(), count(*why))).filter(|(_, n)| *n > 0)
 }
 
 /// The OpenMetrics text.
@@ -70,6 +76,8 @@ pub fn text(app: &Shared) -> String {
         "Answers that broke off: at the origin, or because the client took no more.",
         &one(sum(app, |c| &c.cut)),
     );
+    let rows: Vec<_> = gates(app).map(|(code, n)| (format!("{{reason=\"{code}\"}}"), n as f64)).collect();
+    head("samovar_gate", "counter", "Requests that a rule did not let in, by reason.", &rows);
     let rows: Vec<_> = rejects(app).map(|(code, n)| (format!("{{reason=\"{code}\"}}"), n as f64)).collect();
     head(
         "samovar_rejects",

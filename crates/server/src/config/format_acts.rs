@@ -50,7 +50,10 @@ pub(super) fn rewrite(text: &str) -> Result<(), Complaint> {
 fn url_text(text: &str) -> Result<(), Complaint> {
     let (path, query) = text.split_once('?').unwrap_or((text, ""));
     if text.contains('#') {
-        return Err(Complaint::hint("has a fragment", "what follows `#` never leaves the browser; leave it out"));
+        return Err(Complaint::hint(
+            "has a fragment",
+            "what follows `#` never leaves the browser; leave it out",
+        ));
     }
     if normalise_path(path).is_err() || query.bytes().any(|b| b <= b' ' || b >= 0x7f) {
         return Err(Complaint::hint("is not a path", "write what is unusual in it as percent escapes"));
@@ -64,7 +67,10 @@ pub(super) fn redirect_to(text: &str) -> Result<(), Complaint> {
     let filled = template.fill(&samples());
     if text.starts_with('/') || text.starts_with("{path}") {
         if text.starts_with("//") {
-            return Err(Complaint::hint("begins with two slashes", "name the scheme, or begin with one slash"));
+            return Err(Complaint::hint(
+                "begins with two slashes",
+                "name the scheme, or begin with one slash",
+            ));
         }
         return url_text(filled.split('#').next().unwrap_or(&filled));
     }
@@ -104,7 +110,10 @@ pub(super) fn url_path(text: &str) -> Result<(), Complaint> {
 pub(super) fn statuses(text: &str) -> Result<(), Complaint> {
     match Statuses::new(text) {
         Some(_) => Ok(()),
-        None => Err(Complaint::hint("is not the status of an error", "\"404\", or \"4xx\" or \"5xx\" for all of a class")),
+        None => Err(Complaint::hint(
+            "is not the status of an error",
+            "\"404\", or \"4xx\" or \"5xx\" for all of a class",
+        )),
     }
 }
 
@@ -122,7 +131,9 @@ pub(super) fn rate_by(text: &str) -> Result<(), Complaint> {
 pub(super) fn realm(text: &str) -> Result<(), Complaint> {
     field_value(text)?;
     match text.contains(['"', '\\']) {
-        true => Err(Complaint::hint("holds a quote or a backslash", "plain letters, digits and spaces are best")),
+        true => {
+            Err(Complaint::hint("holds a quote or a backslash", "plain letters, digits and spaces are best"))
+        }
         false => Ok(()),
     }
 }

@@ -163,7 +163,10 @@ fn users_of(named: &Named) -> Vec<Diagnostic> {
         .map(|one| warn(format!("{shown}:{} {}", one.line, one.what), "nobody gets in by this line"))
         .collect();
     if users.count() == 0 {
-        all.push(warn(format!("{shown} names no user who can get in"), "add one with `htpasswd -B FILE NAME`"));
+        all.push(warn(
+            format!("{shown} names no user who can get in"),
+            "add one with `htpasswd -B FILE NAME`",
+        ));
     }
     all
 }

@@ -124,8 +124,13 @@ pub(crate) static BASIC_AUTH: Table = Table {
     title: "basic_auth = { … }",
     text: "Users by name and password.",
     groups: &[&[
-        Key::new("realm", Kind::Text(Format::Realm), "What the browser shows when it asks.", "\"Staff only\"")
-            .or("\"Restricted\""),
+        Key::new(
+            "realm",
+            Kind::Text(Format::Realm),
+            "What the browser shows when it asks.",
+            "\"Staff only\"",
+        )
+        .or("\"Restricted\""),
         Key::new(
             "users",
             Kind::Text(Format::Path),
@@ -148,7 +153,8 @@ pub(crate) static REDIRECT: Table = Table {
             "A URL or a path, with the names that `rewrite` knows. A query is told only by `?{query}`.",
             "\"https://{host}{path}?{query}\"",
         ),
-        Key::new("status", Kind::Int(301, 308), "301, 302, 303, 307 or 308 (RFC 9110 §15.4).", "308").or("302"),
+        Key::new("status", Kind::Int(301, 308), "301, 302, 303, 307 or 308 (RFC 9110 §15.4).", "308")
+            .or("302"),
     ]],
 };
 

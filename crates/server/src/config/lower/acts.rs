@@ -13,8 +13,8 @@ use crate::config::tree::{Checked, Node, Span, Value};
 use http::{HeaderName, HeaderValue, StatusCode};
 use samovar_policy::LifetimeWish;
 use samovar_rules::{
-    Access, Acts, Addresses, BasicAuth, FieldEdit, FieldSide, PathGlob, Rate, RateBy, Redirect, Rule, Stars, Statuses,
-    Template, Var, Vars, refused_field,
+    Access, Acts, Addresses, BasicAuth, FieldEdit, FieldSide, PathGlob, Rate, RateBy, Redirect, Rule, Stars,
+    Statuses, Template, Var, Vars, refused_field,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,7 +62,10 @@ pub(super) fn acts(scope: &Scope<'_>, glob: Option<&PathGlob>, work: &mut Work<'
     let none = acts.access.is_none() && acts.rate.is_none() && acts.users.is_none();
     let none = none && acts.redirect.is_none() && acts.rewrite.is_none() && acts.error_pages.is_empty();
     let none = none && acts.request_fields.is_empty() && acts.response_fields.is_empty();
-    let none = none && acts.client_fields.is_empty() && acts.cookie_paths.is_empty() && acts.cookie_domains.is_empty();
+    let none = none
+        && acts.client_fields.is_empty()
+        && acts.cookie_paths.is_empty()
+        && acts.cookie_domains.is_empty();
     (!none).then(|| Arc::new(acts))
 }
 
@@ -126,7 +129,8 @@ fn redirect(scope: &Scope<'_>, work: &mut Work<'_>) -> Option<Redirect> {
     let to = Template::new(table.get("to")?.text()?).ok()?;
     let number = table.value("status").as_ref().and_then(Value::amount).unwrap_or(302);
     if let (304..=306, Some(node)) = (number, table.get("status")) {
-        let hint = "301 and 308 for good, 302 and 307 for now; 307 and 308 keep the method; 303 makes it a GET";
+        let hint =
+            "301 and 308 for good, 302 and 307 for now; 307 and 308 keep the method; 303 makes it a GET";
         work.error(Code::BadValue, &node.span, format!("{number} sends nobody anywhere"), hint);
     }
     let status = u16::try_from(number).ok().and_then(|n| StatusCode::from_u16(n).ok())?;
@@ -135,9 +139,10 @@ fn redirect(scope: &Scope<'_>, work: &mut Work<'_>) -> Option<Redirect> {
 
 fn pairs(scope: &Scope<'_>, key: &str) -> Vec<(String, String)> {
     match scope.node(key).map(|node| &node.value) {
-        Some(Value::Map(pairs)) => {
-            pairs.iter().filter_map(|(name, _, value)| Some((name.clone(), value.text()?.to_owned()))).collect()
-        }
+        Some(Value::Map(pairs)) => pairs
+            .iter()
+            .filter_map(|(name, _, value)| Some((name.clone(), value.text()?.to_owned())))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -173,7 +178,8 @@ fn field(table: &Checked, span: &Span) -> Result<FieldEdit, Option<Box<Diagnosti
         let hint = "`{ set = \"X-A\", value = \"…\" }`, `{ append = \"X-B\", value = \"…\" }` or `{ remove = \"X-C\" }`";
         return Err(wrong(Code::Contradiction, "a change sets, appends or removes one field", hint));
     };
-    let name = table.get(word).and_then(Node::text).and_then(|text| HeaderName::from_bytes(text.as_bytes()).ok());
+    let name =
+        table.get(word).and_then(Node::text).and_then(|text| HeaderName::from_bytes(text.as_bytes()).ok());
     // A name or value that cannot be used was complained of where it stands.
     let name = name.ok_or(None)?;
     let value = match table.get("value") {
@@ -199,7 +205,9 @@ fn texts<'s>(scope: &'s Scope<'_>) -> Vec<(&'s str, &'s Span)> {
     all.extend(to.and_then(|node| Some((node.text()?, &node.span))));
     for key in ["request_fields", "response_fields", "client_fields"] {
         let tables = scope.node(key).map_or(&[][..], Node::list).iter().filter_map(Node::table);
-        all.extend(tables.filter_map(|table| table.get("value")).filter_map(|node| Some((node.text()?, &node.span))));
+        all.extend(
+            tables.filter_map(|table| table.get("value")).filter_map(|node| Some((node.text()?, &node.span))),
+        );
     }
     all
 }
@@ -257,7 +265,8 @@ pub(super) fn advice(scope: &Scope<'_>, rule: &Rule, takes: Takes, work: &mut Wo
     for node in own.get("request_fields").map_or(&[][..], Node::list) {
         let value = node.table().and_then(|table| table.get("value")).and_then(Node::text);
         if stores && value.and_then(|text| Template::new(text).ok()).is_some_and(|t| names_asker(&t)) {
-            let hint = "the origin can say `private` or `no-store` for what depends on it; or use `never` here";
+            let hint =
+                "the origin can say `private` or `no-store` for what depends on it; or use `never` here";
             let message = "the origin is told who asks, and its answer may be stored for others";
             work.warning(Code::Privacy, &node.span, message, hint);
         }
@@ -296,12 +305,19 @@ fn overrides(scope: &Scope<'_>, acts: &Acts, work: &mut Work<'_>) {
 /// A redirect to what the rule itself selects.
 fn circle(scope: &Scope<'_>, rule: &Rule, redirect: &Redirect, work: &mut Work<'_>) {
     let sample = Vars { stars: vec!["x".to_owned(); 99], path: "/x".to_owned(), ..Vars::default() };
-    let Some(to) = redirect.location(&sample).and_then(|to| to.to_str().ok().map(str::to_owned)) else { return };
+    let Some(to) = redirect.location(&sample).and_then(|to| to.to_str().ok().map(str::to_owned)) else {
+        return;
+    };
     let path = to.split(['?', '#']).next().unwrap_or(&to);
     let takes = rule.path.as_ref().is_none_or(|glob| glob.matches(path)) && rule.extensions.is_empty();
     if let (true, true, Some(span)) = (path.starts_with('/'), takes, scope.own.key_span("redirect")) {
         let hint = "let `path` leave out what it leads to";
-        work.warning(Code::Contradiction, &span, format!("clients go in circles: the rule takes {path} too"), hint);
+        work.warning(
+            Code::Contradiction,
+            &span,
+            format!("clients go in circles: the rule takes {path} too"),
+            hint,
+        );
     }
 }
 

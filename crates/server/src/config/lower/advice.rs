@@ -216,6 +216,10 @@ pub(super) fn site(table: &Checked, site: &Site, takes: Takes, work: &mut Work<'
             }
         }
     }
+    if let (Some(span), false) = (table.key_span("map_location"), takes.http) {
+        let message = "`map_location` is for upstreams, and this site has none";
+        work.warning(Code::NoEffect, &span, message, "leave it out");
+    }
     if let (Some(span), false) = (table.key_span("canonical_host"), site.default) {
         work.warning(
             Code::NoEffect,

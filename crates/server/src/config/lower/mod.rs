@@ -114,12 +114,13 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         log,
         hot,
         hot_bounds: server::hot_bounds(root),
-        sites: Sites { sites },
         certificates,
         targets,
         watches,
         uncached_sites,
+        unmapped_sites: site::unmapped(root, &sites),
         for_files,
+        sites: Sites { sites },
     };
     Lowered { settings, rule_spans, folders, files }
 }

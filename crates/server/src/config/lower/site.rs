@@ -109,6 +109,15 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
     site
 }
 
+/// The names of sites that leave `Location` as it comes.
+pub(super) fn unmapped(root: &Checked, sites: &[Site]) -> Vec<String> {
+    let tables = tables(root, "site").zip(sites);
+    tables
+        .filter(|(table, _)| table.bool("map_location") == Some(false))
+        .map(|(_, site)| site.name.clone())
+        .collect()
+}
+
 /// The files of all private keys and of users.
 pub(super) fn secrets(root: &Checked, around: &Around) -> Vec<PathBuf> {
     let named = |table: &Checked| {
