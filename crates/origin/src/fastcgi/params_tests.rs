@@ -196,3 +196,24 @@ proptest! {
         prop_assert_eq!(read(&out), vec![("NAME".to_owned(), value.into_bytes())]);
     }
 }
+
+#[test]
+fn what_the_client_asked_for_is_told_where_it_was_rewritten() {
+    let (settings, headers, client) = (settings(&[]), HeaderMap::new(), client());
+    let bytes = pairs(&Told {
+        settings: &settings,
+        script: &script(),
+        method: &Method::GET,
+        path: "/index.php",
+        query: Some("q=1"),
+        client_target: Some("/shop/1?x"),
+        host: "a",
+        headers: &headers,
+        client: &client,
+        body_bytes: None,
+    });
+    let told = read(&bytes);
+    for (name, value) in [("REQUEST_URI", "/shop/1?x"), ("QUERY_STRING", "q=1")] {
+        assert!(told.contains(&(name.to_owned(), value.as_bytes().to_vec())), "{name}");
+    }
+}
