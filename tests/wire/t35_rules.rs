@@ -198,8 +198,8 @@ fn what_names_the_upstream_is_mapped_before_it_is_stored() {
     let (server, _file) = Server::configured(&text, &[]);
     let to =
         |host: &str, path: &str| server.get(path, &[("Host", host)]).field("location").unwrap().to_string();
-    assert_eq!(to("a.example", "/named"), "http://a.example/n");
-    assert_eq!(to("a.example", "/own"), "http://a.example/x");
+    assert_eq!(to("a.example", "/named"), "/n");
+    assert_eq!(to("a.example", "/own"), "/x");
     assert_eq!(to("a.example", "/path"), "/y?z");
     assert_eq!(to("a.example", "/other"), "http://other.example/base/x");
     assert_eq!(to("b.example", "/path"), "/base/y?z");

@@ -22,12 +22,14 @@ pub struct AskedBy<'a> {
     pub host: &'a str,
 }
 
-/// A Location or Content-Location that names the upstream, as the client must see it.
+/// A Location or Content-Location that names the upstream, as the client must see it: the path alone, which is right under
+/// whatever host, port and scheme the client knows us by (RFC 9110 §10.2.2); with ours where it would name another host.
 pub fn map_location(value: &str, names: &OriginNames, asked: AskedBy<'_>) -> Option<String> {
     let Some((scheme, rest)) = value.split_once("://") else {
         // Without a scheme it is the path alone that may name the upstream; `//host/` names a host.
         let own = value.starts_with('/') && !value.starts_with("//");
-        return own.then(|| without_base(value, &names.base_path)).flatten().map(str::to_owned);
+        let path = own.then(|| without_base(value, &names.base_path)).flatten()?;
+        return Some(ours(path, asked));
     };
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
         return None;
@@ -38,12 +40,20 @@ pub fn map_location(value: &str, names: &OriginNames, asked: AskedBy<'_>) -> Opt
     let usual = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
     let authority = authority.strip_suffix(usual).unwrap_or(&authority);
     let path = without_base(target, &names.base_path).unwrap_or(target);
-    if authority == asked.host {
-        // It was told the client's host, and names its own path under it.
-        return (path != target).then(|| format!("{scheme}://{}{path}", asked.host));
+    // It may have been told the client's host, and name its own path under it.
+    let named = match authority == asked.host {
+        true => path != target,
+        false => names.authorities.iter().any(|known| known == authority),
+    };
+    named.then(|| ours(path, asked))
+}
+
+fn ours(path: &str, asked: AskedBy<'_>) -> String {
+    match path.as_bytes() {
+        [b'/', b'/' | b'\\', ..] => format!("{}://{}{path}", asked.scheme, asked.host),
+        [b'/', ..] => path.to_owned(),
+        _ => format!("/{path}"),
     }
-    let named = names.authorities.iter().any(|known| known == authority);
-    named.then(|| format!("{}://{}{path}", asked.scheme, asked.host))
 }
 
 /// A path without what the upstream's begin with, if it does.
@@ -119,10 +129,13 @@ mod tests {
     #[test]
     fn locations() {
         for (base, value, want) in [
-            ("", "http://app/x?y#z", Some("https://out.example/x?y#z")),
-            ("", "http://APP:80/x", Some("https://out.example/x")),
-            ("", "http://app", Some("https://out.example")),
-            ("", "http://10.0.0.1:8080/x", Some("https://out.example/x")),
+            ("", "http://app/x?y#z", Some("/x?y#z")),
+            ("", "http://APP:80/x", Some("/x")),
+            ("", "http://app", Some("/")),
+            ("", "http://app?q", Some("/?q")),
+            ("", "http://app//evil.example/", Some("https://out.example//evil.example/")),
+            ("", "http://app/\\evil.example/", Some("https://out.example/\\evil.example/")),
+            ("", "http://10.0.0.1:8080/x", Some("/x")),
             ("", "http://10.0.0.1/x", None),
             ("", "http://other.example/x", None),
             ("", "http://app.example/x", None),
@@ -133,14 +146,16 @@ mod tests {
             ("", "x", None),
             ("", "//app/x", None),
             ("", "ftp://app/x", None),
-            ("/base", "http://app/base/x", Some("https://out.example/x")),
-            ("/base", "http://app/base", Some("https://out.example/")),
-            ("/base", "http://app/other", Some("https://out.example/other")),
+            ("/base", "http://app/base/x", Some("/x")),
+            ("/base", "http://app/base", Some("/")),
+            ("/base", "http://app/base//evil.example", Some("https://out.example//evil.example")),
+            ("/base", "http://app/other", Some("/other")),
             ("/base", "/base/x", Some("/x")),
             ("/base", "/base", Some("/")),
             ("/base", "/basement", None),
+            ("/base", "/base//evil.example", Some("https://out.example//evil.example")),
             ("/base", "/x", None),
-            ("/base", "https://out.example/base/x", Some("https://out.example/x")),
+            ("/base", "https://out.example/base/x", Some("/x")),
         ] {
             assert_eq!(map_location(value, &names(base), ASKED).as_deref(), want, "{base} {value}");
         }

@@ -242,39 +242,37 @@ impl Inner {
         }
     }
 
-    fn load(&self, path: &Path) -> Option<Arc<Users>> {
+    fn load(&self, path: &Path) -> Known {
         // Before it is read: what changes meanwhile is seen the next time.
         let stamp = stamp(path);
         let users = read(path);
         let mut state = self.lock();
         let generation = state.files.get(path).map_or(0, |known| known.generation) + 1;
-        state.files.insert(path.to_path_buf(), Known { generation, stamp, users: users.clone() });
-        users
+        let known = Known { generation, stamp, users };
+        state.files.insert(path.to_path_buf(), known.clone());
+        known
     }
 
     fn answer(&self, question: Question) {
         let known = self.lock().files.get(&question.file).cloned();
-        let users = match known {
-            Some(known) => known.users,
-            None => self.load(&question.file),
-        };
-        let verdict = match users {
+        let first = known.is_none();
+        let known = known.unwrap_or_else(|| self.load(&question.file));
+        let verdict = match known.users {
             None => Checked::Unreadable,
             Some(users) if users.has(&question.credentials) => Checked::Right,
             Some(_) => Checked::Wrong,
         };
         let now_us = clock::mono_us();
         let mut state = self.lock();
-        // Under the generation that it was checked by; the first question of all made the file known.
-        let generation = state.files.get(&question.file).map_or(0, |known| known.generation);
         let until_us = match verdict {
             Checked::Right => now_us + RIGHT_US,
             _ => now_us + WRONG_US,
         };
         if verdict != Checked::Unreadable {
-            let first = self.tag(&question.file, 0, &question.credentials) == question.tag;
+            // Under the generation that it was checked by: the first question of all was asked before there was one. What
+            // was asked before a change is remembered where nobody will look for it.
             let tag = match first {
-                true => self.tag(&question.file, generation, &question.credentials),
+                true => self.tag(&question.file, known.generation, &question.credentials),
                 false => question.tag,
             };
             make_room(&mut state.verdicts, now_us);
@@ -359,7 +357,7 @@ mod tests {
         assert_eq!(ask(1, "one more").ok(), Some(Checked::Busy));
         assert!(ask(1, "0").is_err(), "the same question once more waits for the same answer");
         assert!(ask(2, "x").is_err(), "another has room");
-        let all: Vec<_> = (0..200).map(|client| ask(client, "y")).collect();
+        let all: Vec<_> = (10..200).map(|client| ask(client, &format!("y{client}"))).collect();
         assert!(all.iter().any(|answer| matches!(answer, Ok(Checked::Busy))));
         assert_eq!(inner.lock().queue.len(), WAITING_MAX);
     }

@@ -94,7 +94,7 @@ pub(crate) static SITE: Table = Table {
                 "map_location",
                 Kind::Bool,
                 "A `Location` or `Content-Location` that names the upstream's own address, or its URL's path, is turned into \
-                 what the client asked by.",
+                 the path that the client knows it by.",
                 "false",
             )
             .absent("`true` for upstreams"),
