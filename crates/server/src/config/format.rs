@@ -70,9 +70,9 @@ pub(crate) enum Format {
     /// A field value with names in braces.
     FieldTemplate,
     /// A path of URLs.
-    UrlPath,
+    PagePath,
     /// Statuses of errors.
-    Statuses,
+    ErrorStatuses,
     /// By what requests are counted.
     RateBy,
     /// What a browser shows when it asks for a password.
@@ -111,8 +111,8 @@ impl Format {
             Format::Rewrite => "a path like \"/new/{1}\"",
             Format::RedirectTo => "a URL like \"https://new.example/{1}\", or a path",
             Format::FieldTemplate => "a field value like \"max-age=60\" or \"{client}\"",
-            Format::UrlPath => "a path like \"/errors/404.html\"",
-            Format::Statuses => "\"404\", \"4xx\" or \"5xx\"",
+            Format::PagePath => "a path like \"/errors/404.html\"",
+            Format::ErrorStatuses => "\"404\", \"4xx\" or \"5xx\"",
             Format::RateBy => "\"client\", \"header:NAME\", \"query:NAME\", \"cookie:NAME\" or \"all\"",
             Format::Realm => "a text like \"Staff only\"",
         }
@@ -162,8 +162,8 @@ impl Format {
             Format::Rewrite => act::rewrite(text),
             Format::RedirectTo => act::redirect_to(text),
             Format::FieldTemplate => act::field_template(text),
-            Format::UrlPath => act::url_path(text),
-            Format::Statuses => act::statuses(text),
+            Format::PagePath => act::url_path(text),
+            Format::ErrorStatuses => act::statuses(text),
             Format::RateBy => act::rate_by(text),
             Format::Realm => act::realm(text),
         }

@@ -77,7 +77,7 @@ pub(crate) static ACTS: &[Key] = &[
     .or("[]"),
     Key::new(
         "error_pages",
-        Kind::Map(Format::Statuses, Format::UrlPath),
+        Kind::Map(Format::ErrorStatuses, Format::PagePath),
         "Pages of the same site whose bodies take the place of errors, the origin's and our own: by status, or `4xx` and \
          `5xx`. The status stays.",
         "{ \"404\" = \"/errors/404.html\", \"5xx\" = \"/errors/5xx.html\" }",
@@ -85,7 +85,7 @@ pub(crate) static ACTS: &[Key] = &[
     .or("{}"),
     Key::new(
         "map_cookie_path",
-        Kind::Map(Format::UrlPath, Format::UrlPath),
+        Kind::Map(Format::PagePath, Format::PagePath),
         "Paths in `Set-Cookie` as the application writes them, and as clients see them.",
         "{ \"/app\" = \"/\" }",
     )
