@@ -4,6 +4,7 @@
 
 use super::format_acts as act;
 use super::net;
+use super::upstreams::HashBy;
 use http::{HeaderName, HeaderValue, Method};
 use samovar_rules::PathGlob;
 
@@ -77,6 +78,16 @@ pub(crate) enum Format {
     RateBy,
     /// What a browser shows when it asks for a password.
     Realm,
+    /// A path of a URL.
+    UrlPath,
+    /// What of a request is hashed.
+    HashBy,
+    /// One character.
+    Separator,
+    /// A status, or a range of them.
+    Statuses,
+    /// A kind of failure, or a status.
+    RetryOn,
 }
 
 impl Format {
@@ -115,6 +126,13 @@ impl Format {
             Format::ErrorStatuses => "\"404\", \"4xx\" or \"5xx\"",
             Format::RateBy => "\"client\", \"header:NAME\", \"query:NAME\", \"cookie:NAME\" or \"all\"",
             Format::Realm => "a text like \"Staff only\"",
+            Format::UrlPath => "a path like \"/health\"",
+            Format::HashBy => {
+                "\"url\", \"path\", \"client\", \"header:NAME\", \"cookie:NAME\" or \"query:NAME\""
+            }
+            Format::Separator => "one character like \".\"",
+            Format::Statuses => "a status like \"200\" or a range like \"200-399\"",
+            Format::RetryOn => "\"connect\", \"reset\", \"timeout\" or a status like \"503\"",
         }
     }
 
@@ -166,6 +184,24 @@ impl Format {
             Format::ErrorStatuses => act::statuses(text),
             Format::RateBy => act::rate_by(text),
             Format::Realm => act::realm(text),
+            Format::UrlPath => url_path(text),
+            Format::HashBy => HashBy::parse(text).map(drop).map_err(Complaint::mend),
+            Format::Separator => separator(text),
+            Format::Statuses => match statuses(text) {
+                Some(_) => Ok(()),
+                None => Err(Complaint::hint(
+                    "is no status",
+                    "write one like \"200\", or a range like \"200-399\"",
+                )),
+            },
+            Format::RetryOn if matches!(text, "connect" | "reset" | "timeout") => Ok(()),
+            Format::RetryOn => match statuses(text) {
+                Some((first, last)) if first == last => Ok(()),
+                _ => Err(Complaint::hint(
+                    "is no failure that is known here",
+                    "write \"connect\", \"reset\", \"timeout\" or a status like \"503\"",
+                )),
+            },
         }
     }
 }
@@ -197,6 +233,35 @@ impl Complaint {
 pub(crate) fn normal_extension(text: &str) -> String {
     let text = text.to_ascii_lowercase();
     if text.starts_with('.') { text } else { format!(".{text}") }
+}
+
+/// A status or a range of them, first and last.
+pub(crate) fn statuses(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| {
+        let digits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit());
+        text.parse::<u16>().ok().filter(|n| digits && (100..600).contains(n))
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then_some((first, last))
+}
+
+fn url_path(text: &str) -> Result<(), Complaint> {
+    if !text.starts_with('/') {
+        return Err(Complaint::hint("is no path of a URL", "begin it with a slash"));
+    }
+    if !text.bytes().all(|b| b.is_ascii_graphic() && b != b'#' && b != b'"' && b != b';') {
+        return Err(Complaint::hint("cannot stand in a URL as it is", "write such characters as %XX"));
+    }
+    Ok(())
+}
+
+fn separator(text: &str) -> Result<(), Complaint> {
+    let mut all = text.chars();
+    match (all.next(), all.next()) {
+        (Some(c), None) if c.is_ascii_graphic() && !"=;,&\"\\".contains(c) => Ok(()),
+        _ => Err(Complaint::hint("is not one character that can stand in a cookie", "write one like \".\"")),
+    }
 }
 
 fn name(text: &str) -> Result<(), Complaint> {

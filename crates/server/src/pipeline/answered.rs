@@ -170,11 +170,16 @@ impl After {
 fn names_of(target: &TargetSettings) -> Option<OriginNames> {
     let TargetSettings::Http(http) = target else { return None };
     let mut authorities: Vec<String> = http.host.iter().cloned().collect();
-    if let Address::Tcp(host, port) = &http.address {
-        let host = if host.contains(':') { format!("[{host}]") } else { host.to_ascii_lowercase() };
-        authorities.push(if *port == 80 { host } else { format!("{host}:{port}") });
+    for place in &http.places {
+        if let Address::Tcp(host, port) = &place.address {
+            let host = if host.contains(':') { format!("[{host}]") } else { host.to_ascii_lowercase() };
+            authorities.push(if *port == 80 { host } else { format!("{host}:{port}") });
+        }
     }
-    Some(OriginNames { authorities, base_path: http.base_path.clone() })
+    // Which member answered is not asked here: a path that they do not share is left as it is.
+    let first = http.places.first().map_or("", |place| place.base_path.as_str());
+    let shared = http.places.iter().all(|place| place.base_path == first);
+    Some(OriginNames { authorities, base_path: if shared { first.to_owned() } else { String::new() } })
 }
 
 fn map_cookies(acting: &Acting, headers: &mut HeaderMap) {

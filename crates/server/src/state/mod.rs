@@ -13,7 +13,7 @@ pub use self::core::{Core, Job};
 pub use self::gates::Gates;
 pub use self::places::{Place, Places};
 pub use self::snapshot::Snapshot;
-pub use self::targets::{FilesTarget, Target};
+pub use self::targets::{FilesTarget, Scripts, Target};
 pub use self::users::Checked;
 
 use crate::log::AccessLog;

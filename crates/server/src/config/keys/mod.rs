@@ -10,10 +10,10 @@ mod site;
 mod upstream;
 
 pub(crate) use acts::{BASIC_AUTH, FIELD_EDIT, RATE, REDIRECT};
-pub(crate) use policy::{RULE_HOT, VARY_HEADER, VARY_QUERY};
+pub(crate) use policy::{POLICY, RULE_HOT, VARY_HEADER, VARY_QUERY};
 pub(crate) use server::{HOT, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, SERVER};
 pub(crate) use site::{HANDLER, RULE, SITE};
-pub(crate) use upstream::{MEMBER, UPSTREAM};
+pub(crate) use upstream::{EJECT, GATE, MEMBER, PROBE, RETRY, STICKY, UPSTREAM};
 
 use super::kind::{Key, Kind, Table};
 
@@ -42,7 +42,7 @@ pub(crate) static ROOT: Table = Table {
             "A site: the hosts it answers for and where its pages come from.",
             "",
         ),
-        Key::new("upstream", Kind::Tables(&UPSTREAM), "A server behind this one.", "").absent("none"),
+        Key::new("upstream", Kind::Tables(&UPSTREAM), "Servers behind this one.", "").absent("none"),
     ]],
 };
 
@@ -64,6 +64,11 @@ pub(crate) static ALL: &[&Table] = &[
     &BASIC_AUTH,
     &REDIRECT,
     &FIELD_EDIT,
+    &GATE,
     &UPSTREAM,
     &MEMBER,
+    &STICKY,
+    &RETRY,
+    &EJECT,
+    &PROBE,
 ];

@@ -5,6 +5,7 @@
 
 mod acts;
 mod advice;
+mod balance;
 mod rule;
 mod server;
 mod site;
@@ -16,6 +17,7 @@ use super::memory::Memory;
 use super::net::Listen;
 use super::settings::{Certificate, Settings, TargetSettings, Watched};
 use super::tree::{Checked, Node, Span, Value};
+use super::upstreams::GateSettings;
 use samovar_rules::{HotWish, Rule, Sites, TargetId};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -73,6 +75,7 @@ struct Work<'a> {
     upstreams: Vec<upstream::Declared>,
     watches: Vec<Watched>,
     certificates: Vec<Certificate>,
+    gates: Vec<GateSettings>,
     for_files: HashMap<String, Vec<Arc<Rule>>>,
     rule_spans: Vec<RuleSpan>,
     folders: Vec<Named>,
@@ -97,6 +100,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         upstreams: Vec::new(),
         watches: Vec::new(),
         certificates: Vec::new(),
+        gates: Vec::new(),
         for_files: HashMap::new(),
         rule_spans: Vec::new(),
         folders: Vec::new(),
@@ -106,7 +110,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
     let (sites, uncached_sites) = site::sites(root, &default_index, &mut work);
     upstream::unused(&mut work);
     tls(root, &server.listen, &mut work);
-    let Work { targets, watches, certificates, for_files, rule_spans, folders, files, .. } = work;
+    let Work { targets, watches, certificates, gates, for_files, rule_spans, folders, files, .. } = work;
     let settings = Settings {
         server,
         limits,
@@ -116,6 +120,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         hot_bounds: server::hot_bounds(root),
         certificates,
         targets,
+        gates,
         watches,
         uncached_sites,
         unmapped_sites: site::unmapped(root, &sites),
