@@ -36,6 +36,9 @@ pub struct Asked {
     pub client: Client,
     /// Who is told of interim answers, if anyone.
     pub interim: Option<Interim>,
+    /// What the client asked for, path and query, where `path` and `query` were rewritten: an application's
+    /// `REQUEST_URI`.
+    pub client_target: Option<String>,
 }
 
 /// Where interim answers (RFC 9110 §15.2) wait for whoever passes them on: status and end-to-end fields. A `100 Continue`

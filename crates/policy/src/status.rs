@@ -68,6 +68,7 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         Lookup::MethodNotCached => Some("method"),
         Lookup::RuleNever
         | Lookup::NoSitePolicy
+        | Lookup::Protected
         | Lookup::RequestCookie
         | Lookup::RequestBody
         | Lookup::RequestUpgrade => Some("bypass"),

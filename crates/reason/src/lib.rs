@@ -8,12 +8,14 @@
 
 mod balance;
 mod client;
+mod gate;
 mod lookup;
 mod origin;
 mod store;
 
 pub use balance::{Elect, Retry, Unusable};
 pub use client::Reject;
+pub use gate::{Change, Gate};
 pub use lookup::{Hot, Lookup, Route};
 pub use origin::{Files, Upstream};
 pub use store::{Lifetime, Store};
@@ -45,6 +47,8 @@ pub struct Row {
 pub fn all() -> Vec<Row> {
     let mut rows = Vec::new();
     rows.extend(Route::rows());
+    rows.extend(Gate::rows());
+    rows.extend(Change::rows());
     rows.extend(Lookup::rows());
     rows.extend(Hot::rows());
     rows.extend(Store::rows());

@@ -42,6 +42,7 @@ reasons! {
         PurgedInFlight = "purged-in-flight", "a purge came while the answer was arriving", "";
         ConfigChanged = "config-changed", "the configuration changed while the answer was arriving", "";
         Upgraded = "upgraded", "the connection changed protocol", "";
+        Protected = "protected", "the rule lets in only some (`allow`, `deny`, `basic_auth`), so its answers are not shared", "list `protected` in the rule's `override`, if whoever is let in may see the same";
         Abandoned = "abandoned", "every client left and the rest was not worth fetching", "";
         AdmitAfter = "admit-after", "fewer requests than `admit_after` have asked for it", "lower `admit_after`";
         Bypassed = "bypassed", "the request did not go through the cache", "";

@@ -1,32 +1,49 @@
 //! The operator's wishes as pure functions: sites, rules, keys, normalisers.
 //!
 //! From a request's head alone: which site, which rule, which key, which values it varies by, which cookies
-//! matter. Not here: configuration text (`server::config` lowers it to these types), HTTP's own rules
+//! matter. And what a rule does beside caching: whom it lets in, where it sends a request, which fields it changes.
+//! Not here: configuration text (`server::config` lowers it to these types), HTTP's own rules
 //! (`policy`), any I/O or clock.
 
+mod access;
+mod acts;
 mod cookies;
+mod fields;
 mod glob;
 mod hidden;
 mod host;
 mod key;
+mod map;
 mod path;
 mod quality;
 mod query;
+mod rate;
 mod route;
 mod same;
+mod stars;
+mod template;
 mod types;
 mod unkeyed;
 mod url;
+mod users;
 mod value;
 mod wild;
 
+pub use access::{Access, Addresses, Network};
+pub use acts::{Acts, BasicAuth, Redirect, Rewritten, Statuses};
 pub use cookies::{COOKIE_PRESETS, cookie_preset, relevant_cookies};
+pub use fields::{FieldEdit, FieldSide, edit_answer, edit_fields, edited_names, refused_field};
 pub use hidden::hidden_rules;
 pub use host::normalise_host;
+pub use map::{AskedBy, OriginNames, map_cookie, map_location};
 pub use path::normalise_path;
 pub use query::normalise_query;
+pub use rate::{Counted, Rate, RateBy, RateTable, network_of};
 pub use route::route;
+pub use stars::Stars;
+pub use template::{Template, Var, Vars};
 pub use types::*;
 pub use unkeyed::unkeyed;
 pub use url::{UrlParts, parse_url, url_key};
+pub use users::{Credentials, UserComplaint, Users};
 pub use value::{normalise_by_meaning, normalise_for_origin, normalise_value};

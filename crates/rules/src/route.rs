@@ -4,10 +4,12 @@
 //! listener's port, then file order. Rules: the first in file order that matches. Not here: whether the answer is
 //! stored or reused (`policy`), how an index document is found (`origin::files`).
 
+use crate::acts::Rewritten;
 use crate::cookies::relevant_cookies;
 use crate::host::normalise_host;
 use crate::key::{self, Place};
 use crate::path::{extension, last_segment, normalise_path};
+use crate::template::Vars;
 use crate::types::{RequestParts, Routed, Rule, Site, Sites, TargetId};
 use http::Method;
 use samovar_reason::{Explain, Route};
@@ -25,7 +27,10 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     check_query(parts.query)?;
     let facts = PathFacts::of(&path, parts.method);
     let (rule, rule_reason, beaten) = choose_rule(site, &facts);
-    let target = facts.target(site);
+    let rewritten = rewritten(rule, parts, scheme, &host, &path)?;
+    // What runs a script is told by the path that the origin is asked for.
+    let asked_path = rewritten.as_ref().map_or(path.as_str(), |rewritten| &rewritten.path);
+    let target = PathFacts::of(asked_path, parts.method).target(site);
     let site_in_key =
         shares_urls(sites, site, site_reason, &host, parts.listener_port).then_some(site.name.as_str());
     let place = Place { scheme, host: &host, path: &path, query: parts.query, site: site_in_key };
@@ -41,10 +46,32 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
         host,
         path,
         query: parts.query.map(str::to_owned),
+        rewritten,
         key,
         relevant_cookies: !relevant_cookie_names.is_empty(),
         relevant_cookie_names,
     })
+}
+
+/// What the origin is asked for instead. The rule was chosen by the path as it came, and another is not chosen for this
+/// one; the key stays the client's.
+fn rewritten(
+    rule: &Rule,
+    parts: &RequestParts<'_>,
+    scheme: &'static str,
+    host: &str,
+    path: &str,
+) -> Result<Option<Rewritten>, (Route, String)> {
+    let Some(acts) = rule.acts.as_ref().filter(|acts| acts.rewrite.is_some()) else { return Ok(None) };
+    let vars = Vars {
+        stars: acts.stars_in(path),
+        path: path.to_owned(),
+        query: parts.query.map(str::to_owned),
+        host: host.to_owned(),
+        scheme,
+        ..Vars::default()
+    };
+    acts.rewritten(&vars).map_err(|why| (Route::BadTarget, format!("rule {}: {why}", rule.id)))
 }
 
 fn settled_scheme(scheme: &str) -> Result<&'static str, (Route, String)> {

@@ -1,5 +1,6 @@
 //! The values that rules are made of. Built by the configuration, read by everything.
 
+use crate::acts::{Acts, Rewritten};
 use http::{HeaderMap, HeaderName, Method};
 use samovar_policy::Wishes;
 use samovar_reason::Route;
@@ -75,6 +76,8 @@ pub struct Rule {
     pub admit_after: u32,
     /// See `admit_after`; ms.
     pub admit_period_ms: u64,
+    /// What it does beside caching; `None` for most rules, which pay nothing for it.
+    pub acts: Option<Arc<Acts>>,
 }
 
 /// The hot tier's settings of a rule.
@@ -206,10 +209,12 @@ pub struct Routed<'s> {
     pub target: TargetId,
     /// Host in canonical spelling, with a non-default port: what the key and the origin see.
     pub host: String,
-    /// Normalised path, what the origin receives.
+    /// Normalised path, what the origin receives unless it is rewritten.
     pub path: String,
-    /// Query, what the origin receives (as it came).
+    /// Query, what the origin receives unless it is rewritten (as it came).
     pub query: Option<String>,
+    /// What the origin is asked for instead, if the rule rewrites.
+    pub rewritten: Option<Rewritten>,
     /// The key.
     pub key: Key,
     /// The request carries cookies that may matter (not ignored, not in the key).

@@ -3,7 +3,7 @@
 //! Each set has one writer, its core, so counting is a load and a store on a cache line nobody else writes.
 //! Not here: their text for Prometheus (`admin`).
 
-use samovar_reason::Reject;
+use samovar_reason::{Gate, Reject};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A counter with one writer.
@@ -45,6 +45,8 @@ pub struct CoreCounters {
     pub rejected: Counter,
     /// The same by reason, and connections that were closed in the middle of something.
     pub by_reject: ByReject,
+    /// Requests that a rule did not let in, by reason.
+    pub by_gate: ByGate,
     /// Answers in the hot tier, as last counted.
     pub hot_entries: Counter,
     /// What their keys and heads take, bytes, as last counted.
@@ -112,6 +114,34 @@ impl ByReject {
 
     fn counter(&self, why: Reject) -> Option<&Counter> {
         Reject::ALL.iter().position(|known| *known == why).and_then(|at| self.0.get(at))
+    }
+}
+
+/// The same for what a rule's gate says.
+#[derive(Debug)]
+pub struct ByGate(Box<[Counter]>);
+
+impl Default for ByGate {
+    fn default() -> ByGate {
+        ByGate(Gate::ALL.iter().map(|_| Counter::default()).collect())
+    }
+}
+
+impl ByGate {
+    /// Counts one.
+    pub fn add(&self, why: Gate) {
+        if let Some(counter) = self.counter(why) {
+            counter.add(1);
+        }
+    }
+
+    /// How many there were.
+    pub fn get(&self, why: Gate) -> u64 {
+        self.counter(why).map_or(0, Counter::get)
+    }
+
+    fn counter(&self, why: Gate) -> Option<&Counter> {
+        Gate::ALL.iter().position(|known| *known == why).and_then(|at| self.0.get(at))
     }
 }
 

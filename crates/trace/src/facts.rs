@@ -118,6 +118,8 @@ pub(crate) fn tell(fact: &Fact) -> Told {
             let told = tell(fact);
             Told { fact: "before", text: format!("when it was last asked for: {}", told.text), ..told }
         }
+        Fact::Gate(reason, detail) => Told::because("gate", *reason).detail(detail.clone()),
+        Fact::Change(what, detail) => Told::because("change", *what).detail(detail.clone()),
         Fact::Interim(status) => Told::plain("interim", "an interim answer of the origin's was passed on")
             .detail(status.to_string())
             .data("interim", *status),
@@ -129,6 +131,7 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
     let all = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<String>()).sum::<usize>();
     match fact {
         Fact::Site(_, text) | Fact::Key(text) | Fact::Upstream(_, text) | Fact::Files(_, text) => text.len(),
+        Fact::Gate(_, text) | Fact::Change(_, text) => text.len(),
         Fact::Rule(_, text, later) => text.len() + all(later),
         Fact::Unkeyed(texts) | Fact::Cookies(texts) => all(texts),
         Fact::Overridden(words) => words.len() * size_of::<&str>(),
@@ -201,7 +204,7 @@ fn attempt(target: &str, status: u16, connect_us: u64, first_byte_us: u64, reuse
 pub(crate) mod tests {
     use super::*;
     use samovar_reason::{
-        Elect, Files, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable, Upstream,
+        Change, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable, Upstream,
     };
 
     /// One fact of every kind with every reason it can have.
@@ -246,6 +249,8 @@ pub(crate) mod tests {
         all.extend(Hot::ALL.iter().map(|r| Fact::Hot(*r)));
         all.extend(Upstream::ALL.iter().map(|r| Fact::Upstream(*r, text())));
         all.extend(Files::ALL.iter().map(|r| Fact::Files(*r, text())));
+        all.extend(Gate::ALL.iter().map(|r| Fact::Gate(*r, text())));
+        all.extend(Change::ALL.iter().map(|r| Fact::Change(*r, text())));
         all.extend(Reject::ALL.iter().map(|r| Fact::Reject(*r)));
         all
     }

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use samovar_reason::{Elect, Files, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable, Upstream};
+use samovar_reason::{
+    Change, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable, Upstream,
+};
 
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +74,10 @@ pub enum Fact {
     Invalidated(u64, Vec<String>),
     /// What was found when the same was last asked for.
     Before(Box<Fact>),
+    /// What the rule's gate said of the client: its address, its rate, its credentials; or where it was sent.
+    Gate(Gate, String),
+    /// What the rule changed of the request or the answer: which fields, which path.
+    Change(Change, String),
     /// An interim answer of the origin's was passed on, with this status.
     Interim(u16),
 }

@@ -205,7 +205,8 @@ impl FastCgi {
     }
 
     async fn prepare(&self, asked: &mut Asked, script: &Script) -> Result<Ready, Failure> {
-        let Asked { method, path, query, host, headers, body, body_bytes, client, interim: _ } = asked;
+        let Asked { method, path, query, host, headers, body, body_bytes, client, interim: _, client_target } =
+            asked;
         let (body, bytes) = match (body.take(), *body_bytes) {
             (None, _) => (None, None),
             (Some(_), Some(0)) => (None, Some(0)),
@@ -217,6 +218,7 @@ impl FastCgi {
             method,
             path,
             query: query.as_deref(),
+            client_target: client_target.as_deref(),
             host,
             headers,
             client,

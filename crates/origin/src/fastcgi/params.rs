@@ -17,6 +17,8 @@ pub(super) struct Told<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
     pub(super) query: Option<&'a str>,
+    /// What the client asked for, where it was rewritten.
+    pub(super) client_target: Option<&'a str>,
     pub(super) host: &'a str,
     pub(super) headers: &'a HeaderMap,
     pub(super) client: &'a Client,
@@ -66,9 +68,10 @@ impl Pairs<'_> {
     fn request(&mut self) {
         let told = self.told;
         self.put("REQUEST_METHOD", told.method.as_str());
-        match told.query {
-            Some(query) => self.put("REQUEST_URI", format!("{}?{query}", told.path)),
-            None => self.put("REQUEST_URI", told.path),
+        match (told.client_target, told.query) {
+            (Some(target), _) => self.put("REQUEST_URI", target),
+            (None, Some(query)) => self.put("REQUEST_URI", format!("{}?{query}", told.path)),
+            (None, None) => self.put("REQUEST_URI", told.path),
         }
         self.put("QUERY_STRING", told.query.unwrap_or(""));
         self.put("SERVER_PROTOCOL", told.client.version);

@@ -56,6 +56,7 @@ fn told(script: &Script, headers: &HeaderMap, client: &Client, host: &str) -> BT
         method: &Method::POST,
         path: "/sub/x.php/ex%20tra",
         query: Some("a=1&b"),
+        client_target: None,
         host,
         headers,
         client,
@@ -157,7 +158,7 @@ proptest! {
         let script = Script { path_info: None, ..script() };
         let client = client();
         let bytes = pairs(&Told {
-            script: &script, method: &Method::GET, path: "/x", query: Some(&query),
+            script: &script, method: &Method::GET, path: "/x", query: Some(&query), client_target: None,
             host: "a", headers: &headers, client: &client, body_bytes: None,
         });
         let told = read(&bytes);
@@ -178,5 +179,25 @@ proptest! {
         pair(&mut out, b"NAME", value.as_bytes());
         prop_assert_eq!(out.len(), 1 + if length < 128 { 1 } else { 4 } + 4 + length);
         prop_assert_eq!(read(&out), vec![("NAME".to_owned(), value.into_bytes())]);
+    }
+}
+
+#[test]
+fn what_the_client_asked_for_is_told_where_it_was_rewritten() {
+    let (headers, client) = (HeaderMap::new(), client());
+    let bytes = pairs(&Told {
+        script: &script(),
+        method: &Method::GET,
+        path: "/index.php",
+        query: Some("q=1"),
+        client_target: Some("/shop/1?x"),
+        host: "a",
+        headers: &headers,
+        client: &client,
+        body_bytes: None,
+    });
+    let told = read(&bytes);
+    for (name, value) in [("REQUEST_URI", "/shop/1?x"), ("QUERY_STRING", "q=1")] {
+        assert!(told.contains(&(name.to_owned(), value.as_bytes().to_vec())), "{name}");
     }
 }

@@ -37,7 +37,8 @@ pub(super) struct Told {
 
 /// Writes the head, or says why there can be none.
 pub(super) fn told(settings: &HttpSettings, asked: &mut Asked) -> Result<Told, Failure> {
-    let Asked { method, path, query, host, headers, body, body_bytes, client, interim } = asked;
+    let Asked { method, path, query, host, headers, body, body_bytes, client, interim, client_target: _ } =
+        asked;
     let (body, body_bytes) = (body.take(), *body_bytes);
     let mut out = Out(Vec::with_capacity(HEAD_BYTES));
     out.put(&[method.as_str(), " "]);

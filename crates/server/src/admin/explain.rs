@@ -7,8 +7,8 @@ use crate::state::{Job, Shared};
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 use samovar_policy::{RequestFacts, Verdict};
-use samovar_reason::{Explain, Hot, Lookup, Route as Why, Store};
-use samovar_rules::{RequestParts, Routed, Sites, UrlParts};
+use samovar_reason::{Explain, Gate, Hot, Lookup, Route as Why, Store};
+use samovar_rules::{Acts, RequestParts, Routed, Sites, UrlParts, Vars};
 use samovar_trace::{Fact, Fields, Record, Tier};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -66,6 +66,16 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         ),
         Fact::Key(routed.key.as_str().to_string()),
     ];
+    let acts = routed.rule.acts.as_deref();
+    facts.extend(acts.map(pipeline::asked).into_iter().flatten());
+    let elsewhere = acts.and_then(|acts| redirected(acts, &parsed, &routed));
+    if let Some(to) = elsewhere {
+        facts.push(Fact::Gate(Gate::Redirected, samovar_trace::redact_url(&to)));
+        return Ok(said(method, now, facts, ("own", Gate::Redirected.code(), Tier::Own), &routed));
+    }
+    if let Some(to) = &routed.rewritten {
+        facts.push(pipeline::rewritten(to));
+    }
     let parts = RequestParts {
         method,
         scheme: "http",
@@ -89,9 +99,14 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         host: routed.host.clone(),
         path: routed.path.clone(),
         query: routed.query.clone(),
+        rewritten: routed.rewritten.clone().map(Arc::new),
         key: Arc::clone(&routed.key.0),
         relevant_cookies: routed.relevant_cookies
-            && !pipeline::is_of_files_alone(&snapshot, routed.site, &routed.path),
+            && !pipeline::is_of_files_alone(
+                &snapshot,
+                routed.site,
+                routed.rewritten.as_ref().map_or(&routed.path, |to| &to.path),
+            ),
     };
     let wishes = pipeline::wishes_for(&snapshot, &route, false);
     let request = RequestFacts {
@@ -153,6 +168,23 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
     let history =
         app.records(HISTORY, |ring| ring.for_url(&samovar_trace::redact_url(routed.key.url()), HISTORY));
     facts.extend(before(&history, method, matches!(word, "hit" | "stale")));
+    variants.retain(|e| e.state() != samovar_cache::State::Dead);
+    let mut value = said(method, now, facts, (word, reason.code(), tier), &routed);
+    if let Some(map) = value.as_object_mut() {
+        map.insert("variants".into(), json!(variants.iter().map(|e| entry(e, now)).collect::<Vec<_>>()));
+        map.insert("history".into(), history.iter().map(|r| samovar_trace::json(r)).collect());
+    }
+    Ok(value)
+}
+
+/// A dry explanation as it is told.
+fn said(
+    method: &Method,
+    now: samovar_policy::Now,
+    facts: Vec<Fact>,
+    (word, reason, tier): (&'static str, &'static str, Tier),
+    routed: &Routed<'_>,
+) -> Value {
     let record = Record {
         id: 0,
         at_wall_ms: now.wall_ms,
@@ -164,7 +196,7 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         body_bytes: 0,
         tier,
         cache: word,
-        reason: reason.code(),
+        reason,
         first_byte_us: 0,
         total_us: 0,
         referer: None,
@@ -172,14 +204,26 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         facts,
         request_fields: Fields::default(),
     };
-    variants.retain(|e| e.state() != samovar_cache::State::Dead);
     let mut value = samovar_trace::json(&record);
     if let Some(map) = value.as_object_mut() {
         map.insert("live".into(), false.into());
-        map.insert("variants".into(), json!(variants.iter().map(|e| entry(e, now)).collect::<Vec<_>>()));
-        map.insert("history".into(), history.iter().map(|r| samovar_trace::json(r)).collect());
+        map.insert("variants".into(), json!([]));
+        map.insert("history".into(), json!([]));
     }
-    Ok(value)
+    value
+}
+
+/// Where the rule would send a client.
+fn redirected(acts: &Acts, parsed: &UrlParts, routed: &Routed<'_>) -> Option<String> {
+    let vars = Vars {
+        stars: acts.stars_in(&routed.path),
+        path: routed.path.clone(),
+        query: routed.query.clone(),
+        host: routed.host.clone(),
+        scheme: parsed.scheme,
+        ..Vars::default()
+    };
+    Some(acts.redirect.as_ref()?.location(&vars)?.to_str().ok()?.to_owned())
 }
 
 /// What came of the last request like this one: the best word on why nothing is stored, or on how it came to be.

@@ -3,7 +3,7 @@
 use crate::metrics::{CoreCounters, Counter, LATENCY_BOUNDS_US};
 use crate::state::{Shared, Snapshot};
 use crate::upstream::MemberState;
-use samovar_reason::{Explain, Reject};
+use samovar_reason::{Explain, Gate, Reject};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -33,6 +33,12 @@ const BY_CACHE: [(&str, Pick); 11] = [
 fn rejects(app: &Shared) -> impl Iterator<Item = (&'static str, u64)> {
     let count = |why| app.counters.iter().map(|core| core.by_reject.get(why)).sum::<u64>();
     Reject::ALL.iter().map(move |why| (why.code(), count(*why))).filter(|(_, n)| *n > 0)
+}
+
+/// The same for what rules did not let in.
+fn gates(app: &Shared) -> impl Iterator<Item = (&'static str, u64)> {
+    let count = |why| app.counters.iter().map(|core| core.by_gate.get(why)).sum::<u64>();
+    Gate::ALL.iter().map(move |why| (why.code(), count(*why))).filter(|(_, n)| *n > 0)
 }
 
 /// The OpenMetrics text.
@@ -71,6 +77,8 @@ pub fn text(app: &Shared) -> String {
         "Answers that broke off: at the origin, or because the client took no more.",
         &one(sum(app, |c| &c.cut)),
     );
+    let rows: Vec<_> = gates(app).map(|(code, n)| (format!("{{reason=\"{code}\"}}"), n as f64)).collect();
+    head("samovar_gate", "counter", "Requests that a rule did not let in, by reason.", &rows);
     let rows: Vec<_> = rejects(app).map(|(code, n)| (format!("{{reason=\"{code}\"}}"), n as f64)).collect();
     head(
         "samovar_rejects",
@@ -148,7 +156,7 @@ fn upstreams(app: &Shared, head: &mut Head<'_>) {
     let refused = "Requests that found no connection and no room to wait, or waited too long.";
     head("samovar_upstream_refused", "counter", refused, &rows(&|s| s.refused));
     members(&snapshot, head);
-    gates(&snapshot, head);
+    bounds(&snapshot, head);
 }
 
 type Head<'h> = dyn FnMut(&str, &str, &str, &[(String, f64)]) + 'h;
@@ -198,7 +206,7 @@ fn members(snapshot: &Snapshot, head: &mut Head<'_>) {
     head("samovar_member_latency_seconds", "gauge", latency, &rows(&|m| m.view.latency_us / 1e6));
 }
 
-fn gates(snapshot: &Snapshot, head: &mut Head<'_>) {
+fn bounds(snapshot: &Snapshot, head: &mut Head<'_>) {
     let stats: Vec<_> = snapshot.gates().all().iter().map(|named| (named, named.gate.stats())).collect();
     let rows = |pick: &dyn Fn(&samovar_origin::GateStats) -> u64| -> Vec<(String, f64)> {
         let label = |named: &crate::upstream::NamedGate| format!("{{of=\"{}\"}}", escaped(&named.shown()));

@@ -2,6 +2,7 @@
 //!
 //! Used by the check of a file and by the words of `samovar rule add`, so both say the same.
 
+use super::format_acts as act;
 use super::net;
 use super::upstreams::HashBy;
 use http::{HeaderName, HeaderValue, Method};
@@ -63,6 +64,20 @@ pub(crate) enum Format {
     Language,
     /// The name of a FastCGI parameter.
     Param,
+    /// A path with names in braces.
+    Rewrite,
+    /// A URL or a path with names in braces.
+    RedirectTo,
+    /// A field value with names in braces.
+    FieldTemplate,
+    /// A path of URLs.
+    PagePath,
+    /// Statuses of errors.
+    ErrorStatuses,
+    /// By what requests are counted.
+    RateBy,
+    /// What a browser shows when it asks for a password.
+    Realm,
     /// A path of a URL.
     UrlPath,
     /// What of a request is hashed.
@@ -104,6 +119,13 @@ impl Format {
             Format::FileName => "a file name like \"index.html\"",
             Format::Language => "a language tag like \"de\" or \"pt-BR\"",
             Format::Param => "a parameter's name like \"APP_ENV\"",
+            Format::Rewrite => "a path like \"/new/{1}\"",
+            Format::RedirectTo => "a URL like \"https://new.example/{1}\", or a path",
+            Format::FieldTemplate => "a field value like \"max-age=60\" or \"{client}\"",
+            Format::PagePath => "a path like \"/errors/404.html\"",
+            Format::ErrorStatuses => "\"404\", \"4xx\" or \"5xx\"",
+            Format::RateBy => "\"client\", \"header:NAME\", \"query:NAME\", \"cookie:NAME\" or \"all\"",
+            Format::Realm => "a text like \"Staff only\"",
             Format::UrlPath => "a path like \"/health\"",
             Format::HashBy => {
                 "\"url\", \"path\", \"client\", \"header:NAME\", \"cookie:NAME\" or \"query:NAME\""
@@ -155,6 +177,13 @@ impl Format {
             Format::FileName => file_name(text),
             Format::Language => language(text),
             Format::Param => param(text),
+            Format::Rewrite => act::rewrite(text),
+            Format::RedirectTo => act::redirect_to(text),
+            Format::FieldTemplate => act::field_template(text),
+            Format::PagePath => act::url_path(text),
+            Format::ErrorStatuses => act::statuses(text),
+            Format::RateBy => act::rate_by(text),
+            Format::Realm => act::realm(text),
             Format::UrlPath => url_path(text),
             Format::HashBy => HashBy::parse(text).map(drop).map_err(Complaint::mend),
             Format::Separator => separator(text),
@@ -187,11 +216,11 @@ pub(crate) struct Complaint {
 }
 
 impl Complaint {
-    fn because(what: &str) -> Complaint {
+    pub(super) fn because(what: &str) -> Complaint {
         Complaint { what: what.to_owned(), hint: None }
     }
 
-    fn hint(what: &str, hint: impl Into<String>) -> Complaint {
+    pub(super) fn hint(what: &str, hint: impl Into<String>) -> Complaint {
         Complaint { what: what.to_owned(), hint: Some(hint.into()) }
     }
 
@@ -362,7 +391,7 @@ fn field_name(text: &str) -> Result<(), Complaint> {
     })
 }
 
-fn field_value(text: &str) -> Result<(), Complaint> {
+pub(super) fn field_value(text: &str) -> Result<(), Complaint> {
     let visible = text.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b));
     if !visible || HeaderValue::from_str(text).is_err() {
         return Err(Complaint::hint(

@@ -9,6 +9,7 @@ mod diag;
 mod docs;
 mod edit;
 mod format;
+mod format_acts;
 mod keys;
 mod kind;
 mod lower;
@@ -86,8 +87,9 @@ pub fn load(path: &Path) -> Result<Loaded, Report> {
     let name = path.display().to_string();
     let bytes = read_file(path).map_err(|e| unreadable(&name, &e))?;
     let text = read::text_of(&bytes, &name)?;
-    let (mut loaded, folders) = understand(&text, &name, &around(Some(path)))?;
+    let (mut loaded, folders, files) = understand(&text, &name, &around(Some(path)))?;
     loaded.warnings.extend(folders.iter().filter_map(missing));
+    loaded.warnings.extend(files.iter().flat_map(users_of));
     Ok(loaded)
 }
 
@@ -100,7 +102,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Report> {
     let text = read::text_of(text.as_bytes(), file_name)?;
     let path = Path::new(file_name);
     let named = path.file_name().is_some().then_some(path);
-    understand(&text, file_name, &around(named)).map(|(loaded, _)| loaded)
+    understand(&text, file_name, &around(named)).map(|(loaded, ..)| loaded)
 }
 
 /// One byte more than allowed is read, so that too large a file is told from a fitting one.
@@ -145,16 +147,44 @@ fn missing(named: &Named) -> Option<Diagnostic> {
     Some(d.hint(format!("create it, or change `{}`; until then requests get an error page", named.key)))
 }
 
+/// What is wrong with a file of users.
+fn users_of(named: &Named) -> Vec<Diagnostic> {
+    let warn = |message: String, hint: &str| {
+        Diagnostic::warning(Code::MissingFile, named.span.clone(), message).hint(hint)
+    };
+    let shown = named.path.display();
+    let text = match read_file(&named.path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) => {
+            let hint = "write it with `htpasswd -B -c FILE NAME`; until then nobody gets in";
+            return vec![warn(format!("the users in {shown} cannot be read: {error}"), hint)];
+        }
+    };
+    let (users, complaints) = samovar_rules::Users::read(&text);
+    let mut all: Vec<Diagnostic> = complaints
+        .iter()
+        .take(5)
+        .map(|one| warn(format!("{shown}:{} {}", one.line, one.what), "nobody gets in by this line"))
+        .collect();
+    if users.count() == 0 {
+        all.push(warn(
+            format!("{shown} names no user who can get in"),
+            "add one with `htpasswd -B FILE NAME`",
+        ));
+    }
+    all
+}
+
 /// The pure part.
-fn understand(text: &str, file: &str, around: &Around) -> Result<(Loaded, Vec<Named>), Report> {
+fn understand(text: &str, file: &str, around: &Around) -> Result<(Loaded, Vec<Named>, Vec<Named>), Report> {
     let tree = read::tree_of(text).map_err(|found| Report::new(file, text, found))?;
     let mut notes = diag::Notes::default();
     let root = tree::check_table(&tree, 0..0, &keys::ROOT, &mut notes);
-    let Lowered { settings, rule_spans, folders } = lower::lower(&root, around, &mut notes);
+    let Lowered { settings, rule_spans, folders, files } = lower::lower(&root, around, &mut notes);
     if notes.has_errors() {
         return Err(Report::new(file, text, notes.all));
     }
     let warnings = Report::new(file, text, notes.all).diagnostics;
     let loaded = Loaded { settings, warnings, file: file.to_owned(), text: text.to_owned(), rule_spans };
-    Ok((loaded, folders))
+    Ok((loaded, folders, files))
 }

@@ -3,6 +3,7 @@
 //! Pure: names are not resolved here.
 
 use samovar_origin::Address;
+pub use samovar_rules::Network;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -171,32 +172,6 @@ pub(crate) fn host_name(text: &str) -> Result<String, String> {
         return Err("this is not a host name".to_owned());
     }
     Ok(host)
-}
-
-/// A network of addresses: `10.0.0.0/8`, or one address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    /// The address; bits beyond the prefix are zero.
-    pub address: IpAddr,
-    /// Length of the prefix, bits.
-    pub prefix: u8,
-}
-
-impl Network {
-    /// True if the address lies in it. IPv4 written as IPv6 (`::ffff:10.0.0.1`) counts as IPv4.
-    pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(net), IpAddr::V4(a)) => {
-                same_prefix(net.to_bits().into(), a.to_bits().into(), 32, self.prefix)
-            }
-            (IpAddr::V6(net), IpAddr::V6(a)) => same_prefix(net.to_bits(), a.to_bits(), 128, self.prefix),
-            _ => false,
-        }
-    }
-}
-
-fn same_prefix(a: u128, b: u128, bits: u32, prefix: u8) -> bool {
-    (a ^ b).checked_shr(bits - u32::from(prefix)).unwrap_or(0) == 0
 }
 
 /// Reads `10.0.0.0/8`, `::1/128` or a single address.

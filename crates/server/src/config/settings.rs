@@ -38,6 +38,8 @@ pub struct Settings {
     pub watches: Vec<Watched>,
     /// Names of sites whose `cache` is false; their rules say never.
     pub uncached_sites: Vec<String>,
+    /// Names of sites whose `map_location` is false.
+    pub unmapped_sites: Vec<String>,
     pub(super) for_files: HashMap<String, Vec<Arc<Rule>>>,
 }
 

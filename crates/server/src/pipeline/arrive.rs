@@ -93,6 +93,7 @@ fn exchange(
         id,
         not_hot,
         client,
+        user: None,
         facts: Vec::with_capacity(8),
         late: Rc::new(RefCell::new(Vec::new())),
         open: true,

@@ -1,5 +1,6 @@
 //! One attempt at the target of a route, whichever kind it is, and what its failures mean for a client.
 
+use super::answered::Acting;
 use super::arrive::RequestBody;
 use super::exchange::{Exchange, Route};
 use super::page::Page;
@@ -14,6 +15,7 @@ use samovar_reason::{Explain, Files as FilesReason, Upstream};
 use samovar_rules::{Site, TargetId};
 use samovar_trace::Fact;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What is asked, freed from the request so that a fill can outlive it.
@@ -33,6 +35,8 @@ pub struct Question {
     pub client: Client,
     /// Who is told of interim answers.
     pub interim: Option<Interim>,
+    /// What the rule changes between cache and origin.
+    pub acting: Option<Rc<Acting>>,
 }
 
 impl Question {
@@ -49,11 +53,12 @@ impl Question {
         Question {
             core: x.core.index,
             snapshot: Arc::clone(&x.snapshot),
-            route: route.clone(),
+            route: route.towards_origin(),
             method: x.method.clone(),
             headers,
             client: x.client.clone(),
             interim: None,
+            acting: Acting::of(x, route),
         }
     }
 
@@ -84,7 +89,10 @@ impl Question {
         self
     }
 
-    fn asked(self, body: Option<RequestBody>, body_bytes: Option<u64>) -> Asked {
+    fn asked(mut self, body: Option<RequestBody>, body_bytes: Option<u64>) -> Asked {
+        if let Some(acting) = &self.acting {
+            acting.towards_origin(&mut self.headers);
+        }
         Asked {
             method: self.method,
             path: self.route.path,
@@ -95,6 +103,7 @@ impl Question {
             body_bytes,
             client: self.client,
             interim: self.interim,
+            client_target: self.acting.and_then(|acting| acting.client_target()),
         }
     }
 }
@@ -404,7 +413,7 @@ fn made(target: &FilesTarget, status: StatusCode, name_of: header::HeaderName, v
 }
 
 /// Tags of an answer (surrogate keys), as the common fields name them; bounded.
-fn tags_of(headers: &HeaderMap) -> Vec<Box<str>> {
+pub(super) fn tags_of(headers: &HeaderMap) -> Vec<Box<str>> {
     let mut tags = Vec::new();
     // One look at the names costs less than three lookups that find nothing.
     for (name, value) in headers {

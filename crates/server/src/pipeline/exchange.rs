@@ -8,7 +8,7 @@ use samovar_hot::ConnHandle;
 use samovar_origin::Client;
 use samovar_policy::{Now, RequestFacts};
 use samovar_reason::Hot;
-use samovar_rules::{Rule, Site, TargetId};
+use samovar_rules::{Rewritten, Rule, Site, TargetId};
 use samovar_trace::Fact;
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -74,6 +74,8 @@ pub struct Exchange {
     pub not_hot: Option<Hot>,
     /// Who asked, after trusted proxies were believed.
     pub client: Client,
+    /// Who signed in, if the rule asks for that.
+    pub user: Option<Box<str>>,
     /// Every decision so far.
     pub facts: Vec<Fact>,
     /// Decisions that fall after the head was sent: a fill that could not be stored after all.
@@ -129,6 +131,8 @@ pub struct Route {
     pub path: String,
     /// Query as it came.
     pub query: Option<String>,
+    /// What the origin is asked for instead of path and query, if the rule rewrites.
+    pub rewritten: Option<Arc<Rewritten>>,
     /// The key.
     pub key: Arc<str>,
     /// It carries cookies that may matter.
@@ -136,6 +140,21 @@ pub struct Route {
 }
 
 impl Route {
+    /// The path that the origin is asked for.
+    pub fn asked_path(&self) -> &str {
+        self.rewritten.as_ref().map_or(&self.path, |rewritten| &rewritten.path)
+    }
+
+    /// The same as the origin is asked; the key stays the client's.
+    pub fn towards_origin(&self) -> Route {
+        let mut route = self.clone();
+        if let Some(rewritten) = &self.rewritten {
+            route.path.clone_from(&rewritten.path);
+            route.query.clone_from(&rewritten.query);
+        }
+        route
+    }
+
     /// The site, in the snapshot it was routed by.
     pub fn site_in<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Site> {
         snapshot.settings.sites.sites.get(self.site)

@@ -192,6 +192,7 @@ pub fn refresh_beside(x: &Exchange, route: &Route, ticket: Ticket, entry: Arc<En
     job.background = true;
     // It is in the refresh's own record that what it finds is told.
     job.late = Rc::default();
+    job.question.acting = job.question.acting.map(|acting| acting.told_to(&job.late));
     job.question.method = Method::GET;
     let (tell, mut told) = oneshot::channel();
     let (core, at) = (Rc::clone(&x.core), clock::now());

@@ -28,6 +28,11 @@ pub(super) fn decide(
     let wishes = wishes_for(&job.question.snapshot, &job.question.route, ours);
     let decision = judge(job, ticket, answer, &wishes, times, announced);
     let mut facts = Vec::new();
+    let rule = job.question.route.rule_in(&job.question.snapshot);
+    let acts = rule.and_then(|rule| rule.acts.as_ref());
+    if decision.freshness.is_some() && acts.is_some_and(|acts| acts.protects() && acts.shares) {
+        facts.push(Fact::Overridden(vec!["protected"]));
+    }
     facts.extend((!decision.overridden.is_empty()).then(|| Fact::Overridden(decision.overridden.clone())));
     if let Some(freshness) = &decision.freshness {
         facts.push(Fact::Lifetime(freshness.source, samovar_policy::lifetime_given_ms(freshness)));
@@ -106,6 +111,10 @@ pub(super) fn judge(
     }
     if job.shared.epoch() != job.question.snapshot.epoch {
         return refused(Store::ConfigChanged);
+    }
+    let rule = job.question.route.rule_in(&job.question.snapshot);
+    if rule.and_then(|rule| rule.acts.as_ref()).is_some_and(|acts| acts.unshared()) {
+        return refused(Store::Protected);
     }
     let facts = request_facts(job);
     let decision = samovar_policy::storable(&facts, answer.status, &answer.headers, wishes, times, announced);

@@ -2,6 +2,7 @@
 
 use super::arrive::RequestBody;
 use super::exchange::{Exchange, Route};
+use super::gate::Admitted;
 use super::manner::{self, Manner, manner};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
@@ -16,7 +17,7 @@ use samovar_trace::{Fact, Tier};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The third step.
+/// The fourth step.
 pub struct Looked {
     x: Box<Exchange>,
     route: Route,
@@ -46,7 +47,7 @@ const JOIN_MAX: Duration = Duration::from_secs(65);
 const ASK_AGAIN_MAX: usize = 3;
 
 /// Asks the cache.
-pub(super) fn look(routed: Routed) -> Looked {
+pub(super) fn look(Admitted(routed): Admitted) -> Looked {
     let Routed { mut x, route, body, body_bytes } = routed;
     let next = ask(&mut x, &route, false);
     Looked { x, route, body, body_bytes, next }
@@ -192,7 +193,7 @@ fn judge(
 }
 
 impl Looked {
-    /// The fourth step: an answer is there, its body perhaps still growing.
+    /// The fifth step: an answer is there, its body perhaps still growing.
     pub(super) async fn fetch(self) -> Ready {
         let Looked { mut x, mut route, body, body_bytes, mut next } = self;
         let mut asked_again = 0;

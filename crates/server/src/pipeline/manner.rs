@@ -37,6 +37,10 @@ pub fn manner(
     if odd && headers.contains_key(header::UPGRADE) {
         return Err(Lookup::RequestUpgrade);
     }
+    // What only some may see is nobody else's, whatever the origin says of it.
+    if route.rule_in(snapshot).and_then(|rule| rule.acts.as_ref()).is_some_and(|acts| acts.unshared()) {
+        return Err(Lookup::Protected);
+    }
     samovar_policy::may_look(facts, wishes).map_err(|why| {
         let site = route.site_in(snapshot).map_or("", |s| s.name.as_str());
         let uncached = &snapshot.settings.uncached_sites;

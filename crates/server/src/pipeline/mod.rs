@@ -1,17 +1,21 @@
 //! The one place that knows the order of a request's life.
 //!
-//! `Arrived → Routed → Looked → Ready → Done`: each step takes the value before it and gives the next, so a wrong
+//! `Arrived → Routed → Admitted → Looked → Ready → Done`: each step takes the value before it and gives the next, so a wrong
 //! order does not compile. What each step decides comes from the pure rooms (`rules`, `policy`, `cache`), with
 //! its reason; here it is only carried out and noted.
 //!
 //! Not here: sockets and connections (`front`), how one attempt at an origin runs (`origin`).
 
+mod answered;
 mod arrive;
 mod attempt;
 mod body;
+mod dress;
 mod exchange;
 mod fill;
 mod finish;
+mod gate;
+mod instead;
 mod interim;
 mod keep;
 mod learn;
@@ -25,23 +29,28 @@ mod reply;
 mod respond;
 mod route;
 mod take_in;
+mod vars;
 mod wanted;
 
 pub use self::arrive::{Arrived, arrive, arrive_by_door};
 pub use self::body::{Body, Cut};
 pub use self::exchange::{Connection, Exchange, Route};
 pub use self::finish::{line, record_hot};
+pub use self::gate::asked;
 pub(crate) use self::look::with_ask;
 pub use self::manner::{Manner, goes_as_it_is, manner, of_stored};
 pub use self::promote::barred;
 pub use self::respond::Ready;
-pub use self::route::{is_of_files_alone, wishes_for};
+pub use self::route::{is_of_files_alone, rewritten_fact as rewritten, wishes_for};
 
 /// Lives a request through, from its head to the head of its answer; the body follows by itself.
 pub async fn answer(arrived: Arrived) -> http::Response<Body> {
     let ready = match route::route(arrived) {
-        Ok(routed) => look::look(routed).fetch().await,
+        Ok(routed) => match gate::admit(routed).await {
+            Ok(admitted) => look::look(admitted).fetch().await,
+            Err(ready) => *ready,
+        },
         Err(ready) => *ready,
     };
-    ready.respond()
+    instead::instead(ready).await.respond()
 }

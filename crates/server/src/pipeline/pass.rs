@@ -5,7 +5,7 @@ use super::attempt::{self, Got, Question};
 use super::exchange::{Exchange, Route};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
-use super::{fill, interim, keep, learn};
+use super::{answered, fill, interim, keep, learn};
 use crate::clock;
 use crate::state::{Shared, Snapshot};
 use http::{Method, StatusCode, Uri};
@@ -33,7 +33,7 @@ pub async fn pass(
     let learns = x.method != Method::GET;
     let requested = if learns { clock::now() } else { x.at };
     // Boxed: it is four kilobytes, and every room it were carried through would copy them.
-    let attempt = Box::pin(attempt::attempt(question, body, body_bytes));
+    let attempt = Box::pin(answered::attempt(question, body, body_bytes));
     // What a safe method leaves behind is nothing.
     let target = if x.method.is_safe() { None } else { target(&x, &route) };
     let came = match Invalidation::of(&x, &route, &target) {

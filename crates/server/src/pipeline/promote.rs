@@ -3,6 +3,7 @@
 //! The grant names everything the engine's answer depended on, by raw bytes: equal bytes, equal answer. Not
 //! here: recognising requests (`samovar_hot`).
 
+use super::dress;
 use super::exchange::{Exchange, Route};
 use super::respond::add_vary;
 use super::route::{is_of_files_alone, route_as};
@@ -39,6 +40,10 @@ pub(super) fn consider(x: &mut Exchange, route: &Route, entry: &Arc<Entry>, deci
         x.note(Fact::Hot(Hot::RuleOff));
         return;
     }
+    if let Some(why) = kept_out(rule) {
+        x.note(Fact::Hot(why));
+        return;
+    }
     // It may be hot already: then it is the connection that is at its end, and nothing is to be prepared.
     if let Some(why @ (Hot::Draining | Hot::LastOfConnection)) = x.not_hot {
         x.note(Fact::Hot(why));
@@ -57,10 +62,22 @@ pub(super) fn consider(x: &mut Exchange, route: &Route, entry: &Arc<Entry>, deci
     x.note(Fact::Hot(outcome.err().unwrap_or(Hot::Promoted)));
 }
 
+/// Why no answer of a rule is hot: it looks at each request, or what it tells clients differs between them.
+fn kept_out(rule: &Rule) -> Option<Hot> {
+    let acts = rule.acts.as_ref()?;
+    if acts.gates() {
+        return Some(Hot::Gated);
+    }
+    acts.client_fields_differ().then_some(Hot::ClientFields)
+}
+
 /// Why an entry could not be hot whatever asked for it, for `explain`.
 pub fn barred(rule: &Rule, entry: &Entry, decision: &ReuseDecision) -> Option<Hot> {
     if !rule.hot.enabled {
         return Some(Hot::RuleOff);
+    }
+    if let Some(why) = kept_out(rule) {
+        return Some(why);
     }
     if decision.verdict != Verdict::Serve {
         return Some(Hot::Expired);
@@ -106,6 +123,9 @@ fn grant(
         headers.insert(header::CACHE_CONTROL, value.clone());
         headers.remove(header::EXPIRES);
     }
+    if let Some(acts) = &rule.acts {
+        dress::apply(x, route, acts, &mut headers);
+    }
     let head_bytes = headers.iter().map(|(n, v)| (n.as_str().len() + v.len() + 4) as u64).sum::<u64>()
         + (target.len() + entry.key().len()) as u64;
     let charge = x.core.shared.cache.budget().charge(head_bytes + HOT_OVERHEAD_BYTES);
@@ -128,7 +148,7 @@ fn grant(
         host: Bytes::copy_from_slice(host.as_bytes()),
         target: Bytes::copy_from_slice(target.as_bytes()),
         vary,
-        cookies: if is_of_files_alone(snapshot, site, &route.path) {
+        cookies: if is_of_files_alone(snapshot, site, route.asked_path()) {
             CookieWish::IgnoreAll
         } else {
             cookies(rule)

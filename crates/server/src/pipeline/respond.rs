@@ -2,6 +2,7 @@
 //! the engine with its body.
 
 use super::body::{Body, Source};
+use super::dress::dress;
 use super::exchange::{Exchange, Route};
 use super::finish::{Came, Finish};
 use super::page::{self, Page};
@@ -16,11 +17,11 @@ use std::sync::Arc;
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
-/// The fourth step: there is an answer.
+/// The fifth step: there is an answer.
 pub struct Ready {
-    x: Box<Exchange>,
-    route: Option<Route>,
-    reply: Reply,
+    pub(super) x: Box<Exchange>,
+    pub(super) route: Option<Route>,
+    pub(super) reply: Reply,
 }
 
 impl Ready {
@@ -93,6 +94,7 @@ impl Ready {
         if let Some(route) = &route {
             tell_client(&x, route, status, tier, shared, &mut headers);
         }
+        dress(&mut x, route.as_ref(), &mut headers);
         if wants_cache_status(&x, route.as_ref()) {
             // Members of caches nearer the origin come first (RFC 9211 §2).
             headers.append(CACHE_STATUS, status_field.to_value());

@@ -7,10 +7,11 @@ use super::respond::Ready;
 use crate::state::{Snapshot, Target};
 use http::{Method, StatusCode};
 use samovar_policy::{LifetimeWish, Wishes};
-use samovar_reason::{Explain, Route as Why};
-use samovar_rules::{RequestParts, Site};
+use samovar_reason::{Change, Explain, Route as Why};
+use samovar_rules::{RequestParts, Rewritten, Site};
 use samovar_trace::Fact;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The second step.
 pub struct Routed {
@@ -70,7 +71,12 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         ),
         Fact::Key(routed.key.as_str().to_string()),
     ];
-    let relevant_cookies = routed.relevant_cookies && !is_of_files_alone(snapshot, routed.site, &routed.path);
+    let rewritten = routed.rewritten.map(Arc::new);
+    if let Some(to) = &rewritten {
+        facts.push(rewritten_fact(to));
+    }
+    let asked_path = rewritten.as_ref().map_or(&routed.path, |to| &to.path);
+    let relevant_cookies = routed.relevant_cookies && !is_of_files_alone(snapshot, routed.site, asked_path);
     if relevant_cookies {
         facts.push(Fact::Cookies(routed.relevant_cookie_names));
     }
@@ -81,10 +87,17 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         host: routed.host,
         path: routed.path,
         query: routed.query,
+        rewritten,
         key: routed.key.0,
         relevant_cookies,
     };
     Ok((route, facts))
+}
+
+/// What the origin is asked for instead, told.
+pub fn rewritten_fact(to: &Rewritten) -> Fact {
+    let query = to.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+    Fact::Change(Change::Rewritten, samovar_trace::redact_url(&format!("{}{query}", to.path)))
 }
 
 /// Whether nothing but a file can answer: no script is named in the path, nor can one be a folder's index. A file

@@ -4,7 +4,8 @@
 //! may take, or clients that come and go would hold all of its connections. Not here: the attempt itself (`attempt`), and
 //! what becomes of a body that nobody reads (`take_in`).
 
-use super::attempt::{self, Got, Problem, Question};
+use super::answered;
+use super::attempt::{Got, Problem, Question};
 use crate::state::Target;
 use samovar_cache::Ticket;
 use samovar_origin::UpstreamLimits;
@@ -23,10 +24,10 @@ pub(super) async fn attempt(
     background: bool,
 ) -> Result<Got, Box<Problem>> {
     if background {
-        return attempt::attempt(question, None, None).await;
+        return answered::attempt(question, None, None).await;
     }
     let abandon_after = abandon_after(&question);
-    let mut attempt = pin!(attempt::attempt(question, None, None));
+    let mut attempt = pin!(answered::attempt(question, None, None));
     let mut patience = None;
     poll_fn(|cx| {
         if let Poll::Ready(result) = attempt.as_mut().poll(cx) {

@@ -2,15 +2,19 @@
 
 mod control;
 mod core;
+mod gates;
 mod places;
 mod snapshot;
 mod targets;
+mod users;
 
 pub use self::control::{Overrides, cache_settings, destination};
 pub use self::core::{Core, Job};
+pub use self::gates::Gates;
 pub use self::places::{Place, Places};
 pub use self::snapshot::Snapshot;
 pub use self::targets::{FilesTarget, Scripts, Target};
+pub use self::users::Checked;
 
 use crate::log::AccessLog;
 use crate::metrics::CoreCounters;
@@ -33,6 +37,8 @@ pub struct Shared {
     pub counters: Vec<Arc<CoreCounters>>,
     /// Clients' connections, counted.
     pub places: Arc<Places>,
+    /// What rules count and remember of those who ask.
+    pub gates: Gates,
     /// The last records by core.
     rings: Vec<Mutex<Ring>>,
     /// The access log.
@@ -82,6 +88,7 @@ impl Shared {
             counters: (0..cores).map(|_| Arc::default()).collect(),
             rings: (0..cores).map(|_| Mutex::new(Ring::new(records, bytes))).collect(),
             places: Arc::default(),
+            gates: Gates::default(),
             access_log,
             // Ids of two runs should not meet in a log: the start time leads, the count follows.
             ids: AtomicU64::new((crate::clock::wall_ms() & 0xffff_ffff) << 32),

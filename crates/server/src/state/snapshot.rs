@@ -209,5 +209,10 @@ fn mark(site: &Site, rule: &Rule) -> Arc<str> {
     let mut hasher = std::hash::DefaultHasher::new();
     format!("{:?} {:?} {:?} {:?}", rule.wishes, rule.vary_headers, rule.compare_headers, rule.ignore_cookies)
         .hash(&mut hasher);
+    if let Some(acts) = &rule.acts {
+        let told = (&acts.rewrite, &acts.request_fields, &acts.response_fields);
+        let mapped = (&acts.cookie_paths, &acts.cookie_domains, acts.unshared());
+        format!("{told:?} {mapped:?}").hash(&mut hasher);
+    }
     format!("{}/{}#{:016x}", site.name, rule.id, hasher.finish()).into()
 }

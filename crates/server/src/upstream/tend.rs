@@ -203,6 +203,7 @@ fn asked(path: &str, query: Option<String>, host: String) -> Asked {
         body_bytes: None,
         client,
         interim: None,
+        client_target: None,
     }
 }
 

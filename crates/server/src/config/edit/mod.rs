@@ -290,7 +290,7 @@ fn index_of(at: &Position, ids: &[String], count: usize) -> Result<usize, EditEr
 
 /// Puts one change into a rule's table.
 fn apply(table: &mut Table, change: &Change) {
-    match (change.path, &change.value) {
+    match ((change.path.0, change.path.1.as_deref()), &change.value) {
         ((key, None), None) => drop(table.remove(key)),
         ((key, None), Some(value)) => replace(table.entry(key).or_insert(Item::None), value.clone()),
         ((key, Some(inner)), value) => {

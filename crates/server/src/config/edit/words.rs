@@ -22,7 +22,7 @@ pub struct RuleEdit {
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// The key, and the key inside its table if one was named.
-    pub(super) path: (&'static str, Option<&'static str>),
+    pub(super) path: (&'static str, Option<String>),
     /// `None` removes it.
     pub(super) value: Option<Value>,
 }
@@ -43,16 +43,16 @@ pub fn rule_from_words(words: &[String]) -> Result<RuleEdit, String> {
     for word in words {
         let change = change(word)?;
         if edit.changes.iter().any(|c| c.path == change.path) {
-            return Err(format!("`{}` is given twice", path_text(change.path)));
+            return Err(format!("`{}` is given twice", path_text(&change.path)));
         }
         edit.changes.push(change);
     }
     Ok(edit)
 }
 
-fn path_text(path: (&str, Option<&str>)) -> String {
+fn path_text(path: &(&str, Option<String>)) -> String {
     match path {
-        (key, None) => key.to_owned(),
+        (key, None) => (*key).to_owned(),
         (key, Some(inner)) => format!("{key}.{inner}"),
     }
 }
@@ -74,18 +74,35 @@ fn change(word: &str) -> Result<Change, String> {
     let key = known(RULE.key(outer), outer, &RULE)?;
     let (key, path) = match inner {
         None => (key, (key.name, None)),
+        Some(inner) if matches!(key.kind, Kind::Map(..)) => return entry(key, inner, text),
         Some(inner) => {
             let Some(table) = key.kind.table().filter(|_| !matches!(key.kind, Kind::Many(_))) else {
                 return Err(format!("`{outer}` has no keys inside; write {outer}=VALUE"));
             };
             let inner = known(table.key(inner), inner, table)?;
-            (inner, (key.name, Some(inner.name)))
+            (inner, (key.name, Some(inner.name.to_owned())))
         }
     };
     if text.is_empty() {
         return Ok(Change { path, value: None });
     }
     Ok(Change { path, value: Some(value(key, text)?) })
+}
+
+/// A pair of a table whose keys are free: `error_pages.404=/errors/404.html`.
+fn entry(key: &Key, inner: &str, text: &str) -> Result<Change, String> {
+    let path = (key.name, Some(inner.trim_matches('"').to_owned()));
+    if text.is_empty() {
+        return Ok(Change { path, value: None });
+    }
+    let value = match text.parse::<Value>() {
+        Ok(value @ Value::String(_)) => value,
+        _ => Value::from(text),
+    };
+    let mut pair = toml_edit::InlineTable::new();
+    pair.insert(path.1.as_deref().unwrap_or_default(), value.clone());
+    accepted(key, &Value::InlineTable(pair))?;
+    Ok(Change { path, value: Some(value) })
 }
 
 fn known(
@@ -155,7 +172,7 @@ mod tests {
         let edit = rule_from_words(&[word.to_owned()]).unwrap();
         let change = &edit.changes[0];
         let value = change.value.as_ref().map_or("(removed)".to_owned(), |v| v.to_string().trim().to_owned());
-        format!("{} = {value}", path_text(change.path))
+        format!("{} = {value}", path_text(&change.path))
     }
 
     #[test]
@@ -173,6 +190,17 @@ mod tests {
             ("vary_query.keep=id,size", "vary_query.keep = [\"id\", \"size\"]"),
             ("hot=false", "hot = false"),
             ("hot.threshold=3", "hot.threshold = 3"),
+            ("rate.requests=10", "rate.requests = 10"),
+            ("rate={requests=10,per=\"1m\"}", "rate = {requests=10,per=\"1m\"}"),
+            ("allow=10.0.0.0/8,::1", "allow = [\"10.0.0.0/8\", \"::1\"]"),
+            ("rewrite=/new/{1}", "rewrite = \"/new/{1}\""),
+            ("redirect.to=https://{host}{path}", "redirect.to = \"https://{host}{path}\""),
+            ("redirect.status=301", "redirect.status = 301"),
+            ("basic_auth=false", "basic_auth = false"),
+            ("error_pages.404=/errors/404.html", "error_pages.404 = \"/errors/404.html\""),
+            ("map_cookie_path./app=/", "map_cookie_path./app = \"/\""),
+            ("error_pages.404=", "error_pages.404 = (removed)"),
+            ("client_fields={set=\"X-A\",value=\"1\"}", "client_fields = {set=\"X-A\",value=\"1\"}"),
             ("only_status=200,404", "only_status = [200, 404]"),
             ("max_bytes=1 MiB", "max_bytes = \"1 MiB\""),
             ("max_bytes=1024", "max_bytes = 1024"),
@@ -200,6 +228,11 @@ mod tests {
             ("hot.treshold=3", "did you mean `threshold`"),
             ("for.x=1", "has no keys inside"),
             ("path=/a[", "is not a path glob"),
+            ("error_pages.200=/x", "status of an error"),
+            ("error_pages.404=x", "slash"),
+            ("rewrite=new", "slash"),
+            ("allow=10.0.0.0/33", "10.0.0.0/8"),
+            ("request_fields=X-A", "a table with"),
             ("hot={a", "hot"),
         ];
         for (word, want) in rows {

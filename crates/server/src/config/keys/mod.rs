@@ -3,11 +3,13 @@
 //! Parsing, messages, `samovar init`, the reference, the schema and the words of `samovar rule` all come from
 //! these tables. Not here: what a value means (`lower/`).
 
+mod acts;
 mod policy;
 mod server;
 mod site;
 mod upstream;
 
+pub(crate) use acts::{BASIC_AUTH, FIELD_EDIT, RATE, REDIRECT};
 pub(crate) use policy::{POLICY, RULE_HOT, VARY_HEADER, VARY_QUERY};
 pub(crate) use server::{HOT, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, SERVER};
 pub(crate) use site::{HANDLER, RULE, SITE};
@@ -58,6 +60,10 @@ pub(crate) static ALL: &[&Table] = &[
     &VARY_HEADER,
     &VARY_QUERY,
     &RULE_HOT,
+    &RATE,
+    &BASIC_AUTH,
+    &REDIRECT,
+    &FIELD_EDIT,
     &GATE,
     &UPSTREAM,
     &MEMBER,

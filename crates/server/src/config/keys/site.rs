@@ -1,5 +1,6 @@
 //! The tables about a site: `[[site]]`, its handlers, and how its rules select. Policy keys are in `policy.rs`.
 
+use super::acts::ACTS;
 use super::policy::POLICY;
 use super::upstream::GATE;
 use crate::config::format::Format;
@@ -91,6 +92,14 @@ pub(crate) static SITE: Table = Table {
             )
             .or("{}"),
             Key::new(
+                "map_location",
+                Kind::Bool,
+                "A `Location` or `Content-Location` that names the upstream's own address, or its URL's path, is turned into \
+                 the path that the client knows it by.",
+                "false",
+            )
+            .absent("`true` for upstreams"),
+            Key::new(
                 "limits",
                 Kind::Table(&GATE),
                 "How many of its requests may ask the origin at once, and the queue before them.",
@@ -103,6 +112,7 @@ pub(crate) static SITE: Table = Table {
             Key::new("rule", Kind::Tables(&RULE), "Rules; in file order, the first that matches holds.", "").absent("none"),
         ],
         POLICY,
+        ACTS,
     ],
 };
 
@@ -175,6 +185,10 @@ pub(crate) static RULE: Table = Table {
                     ("authorization", "store and reuse although the request carries `Authorization`"),
                     ("set-cookie", "store although the answer sets a cookie; the field itself is dropped"),
                     ("cookie", "store and reuse although the request carries cookies"),
+                    (
+                        "protected",
+                        "store and reuse, for all who are let in, although `allow`, `deny` or `basic_auth` let in only some",
+                    ),
                 ])),
                 "What is stored against HTTP's word. Each is a warning in `samovar check` and a fact in every trace.",
                 "[\"no-cache\"]",
@@ -189,5 +203,6 @@ pub(crate) static RULE: Table = Table {
             .absent("no bound but the site's and the upstream's"),
         ],
         POLICY,
+        ACTS,
     ],
 };

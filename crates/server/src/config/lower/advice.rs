@@ -96,9 +96,10 @@ fn overrides(scope: &Scope<'_>, work: &mut Work<'_>) {
             "vary-star" => "the rule stores answers that depend on more than the request",
             "authorization" => "the rule shares answers to requests with credentials",
             "set-cookie" => "the rule stores answers that set cookies, without the cookie",
+            "protected" => "the rule shares answers that it lets only some see",
             _ => "the rule shares answers to requests with cookies",
         };
-        let private = matches!(word, "private" | "authorization" | "cookie" | "no-store");
+        let private = matches!(word, "private" | "authorization" | "cookie" | "no-store" | "protected");
         let hint = if private {
             "make sure that what it selects is the same for every visitor"
         } else {
@@ -214,6 +215,10 @@ pub(super) fn site(table: &Checked, site: &Site, takes: Takes, work: &mut Work<'
                 );
             }
         }
+    }
+    if let (Some(span), false) = (table.key_span("map_location"), takes.http) {
+        let message = "`map_location` is for upstreams, and this site has none";
+        work.warning(Code::NoEffect, &span, message, "leave it out");
     }
     if let (Some(span), false) = (table.key_span("canonical_host"), site.default) {
         work.warning(

@@ -3,6 +3,7 @@
 //! Here: the order of the work and what all parts share. The parts: `server.rs` (the tables about the whole
 //! server), `upstream.rs`, `site.rs`, `rule.rs`, and `advice.rs` (what is allowed but unwise).
 
+mod acts;
 mod advice;
 mod balance;
 mod rule;
@@ -58,6 +59,7 @@ pub(super) struct Lowered {
     pub(super) settings: Settings,
     pub(super) rule_spans: Vec<RuleSpan>,
     pub(super) folders: Vec<Named>,
+    pub(super) files: Vec<Named>,
 }
 
 /// All that the parts share while they work.
@@ -77,6 +79,7 @@ struct Work<'a> {
     for_files: HashMap<String, Vec<Arc<Rule>>>,
     rule_spans: Vec<RuleSpan>,
     folders: Vec<Named>,
+    files: Vec<Named>,
 }
 
 /// Lowers the whole file. The result is only good if no error was noted.
@@ -101,12 +104,13 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         for_files: HashMap::new(),
         rule_spans: Vec::new(),
         folders: Vec::new(),
+        files: Vec::new(),
     };
     upstream::declare(root, &mut work);
     let (sites, uncached_sites) = site::sites(root, &default_index, &mut work);
     upstream::unused(&mut work);
     tls(root, &server.listen, &mut work);
-    let Work { targets, watches, certificates, gates, for_files, rule_spans, folders, .. } = work;
+    let Work { targets, watches, certificates, gates, for_files, rule_spans, folders, files, .. } = work;
     let settings = Settings {
         server,
         limits,
@@ -114,15 +118,16 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         log,
         hot,
         hot_bounds: server::hot_bounds(root),
-        sites: Sites { sites },
         certificates,
         targets,
         gates,
         watches,
         uncached_sites,
+        unmapped_sites: site::unmapped(root, &sites),
         for_files,
+        sites: Sites { sites },
     };
-    Lowered { settings, rule_spans, folders }
+    Lowered { settings, rule_spans, folders, files }
 }
 
 /// A listener under TLS wants a certificate, and a certificate a listener.

@@ -5,7 +5,7 @@
 
 use super::server::hot_from;
 use super::site::Takes;
-use super::{Work, absolute};
+use super::{Work, absolute, acts};
 use crate::config::diag::{Code, Diagnostic};
 use crate::config::format::normal_extension;
 use crate::config::keys::LIFETIMES;
@@ -70,6 +70,7 @@ pub(super) fn rule(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) -> Rule
     let own = scope.own;
     let glob = own.get("path").and_then(Node::text);
     rule.path = glob.and_then(|t| PathGlob::with_case(t, rule.ignore_case).ok());
+    rule.acts = acts::acts(scope, rule.path.as_ref(), work);
     rule.extensions = own
         .get("extension")
         .map_or(Vec::new(), |n| n.value.texts().into_iter().map(normal_extension).collect());

@@ -2,7 +2,7 @@
 
 use super::rule::{self, Scope};
 use super::upstream::FASTCGI_CONNECTIONS;
-use super::{Around, Named, RuleSpan, Work, absolute, advice, balance, tables};
+use super::{Around, Named, RuleSpan, Work, absolute, acts, advice, balance, tables};
 use crate::config::diag::{Code, Diagnostic};
 use crate::config::format::normal_extension;
 use crate::config::net;
@@ -117,13 +117,25 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
     site
 }
 
-/// The files of all private keys.
+/// The names of sites that leave `Location` as it comes.
+pub(super) fn unmapped(root: &Checked, sites: &[Site]) -> Vec<String> {
+    let tables = tables(root, "site").zip(sites);
+    tables
+        .filter(|(table, _)| table.bool("map_location") == Some(false))
+        .map(|(_, site)| site.name.clone())
+        .collect()
+}
+
+/// The files of all private keys and of users.
 pub(super) fn secrets(root: &Checked, around: &Around) -> Vec<PathBuf> {
     let named = |table: &Checked| {
         let key = table.get("certificate_key").or_else(|| table.get("certificate"));
         key.and_then(Node::text).map(|text| absolute(&around.base, text))
     };
-    tables(root, "site").filter_map(named).collect()
+    let users = |table: &Checked| acts::users_file(table, &around.base);
+    let sites = || tables(root, "site");
+    let of_rules = sites().flat_map(|site| tables(site, "rule").filter_map(users));
+    sites().filter_map(named).chain(sites().filter_map(users)).chain(of_rules).collect()
 }
 
 fn certificate(table: &Checked, site: &Site, work: &mut Work<'_>) {
@@ -358,6 +370,7 @@ fn rules(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Vec<
         let scope = Scope { own, site: Some(table), id: &id, site_name: site };
         let rule = rule::rule(&scope, takes, work);
         advice::rule(&scope, &rule, work);
+        acts::advice(&scope, &rule, takes, work);
         balance::gate(own, site, Some(&id), work);
         work.rule_spans.push(RuleSpan { site: site.to_owned(), id: id.clone(), span: own.span.clone() });
         spans.push(own.span.clone());
@@ -396,8 +409,10 @@ fn hidden(site: &str, rules: &[Rule], spans: &[Span], work: &mut Work<'_>) {
 /// What holds where no rule matches.
 fn otherwise(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Rule {
     let scope = Scope { own: table, site: None, id: "default", site_name: site };
-    let rule = rule::policy(&scope, takes, work);
+    let mut rule = rule::policy(&scope, takes, work);
+    rule.acts = acts::acts(&scope, None, work);
     advice::rule(&scope, &rule, work);
+    acts::advice(&scope, &rule, takes, work);
     rule
 }
 

@@ -67,6 +67,15 @@ path = "/told/**"
 respect = true
 client_cache_control = "max-age=7"
 [[site.rule]]
+path = "/dressed/**"
+respect = true
+client_fields = [{ set = "X-Host", value = "{host}" }, { remove = "X-From" }, { append = "Link", value = "</d>" }]
+[[site.rule]]
+path = "/rewritten/*"
+respect = true
+rewrite = "/{1}"
+response_fields = [{ set = "X-Stored", value = "{path}" }]
+[[site.rule]]
 path = "/for/**"
 for = "1h"
 "#;
