@@ -19,6 +19,7 @@ mod t28_stale;
 mod t29_parts_of_odd_origins;
 mod t30_privacy;
 mod t31_for_whom;
+mod t35_compression;
 mod t40_collapse;
 mod t45_herd;
 mod t46_what_happens_to_a_fill;

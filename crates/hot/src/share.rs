@@ -42,6 +42,10 @@ impl Share {
             range: seen.range.value(&head.fields).filter(|_| !is_head),
         };
         match certainly(&asked, &prepared.validators(), prepared.body_bytes()) {
+            Some(Selected::Range { .. }) if prepared.is_coded() => Err(Hot::HasRange),
+            Some(Selected::Whole) if prepared.is_one_form() && asked.none_match.is_some() => {
+                Err(Hot::HasCondition)
+            }
             Some(Selected::Whole) => Ok(whole),
             Some(Selected::NotModified) => Ok(Share::NotModified),
             Some(Selected::Range { start, end }) => Ok(Share::Range { start, end }),

@@ -7,11 +7,13 @@
 //! Not here: any logic. What decides lives in `policy`, `rules`, `cache`, `hot`, `origin`.
 
 mod client;
+mod coding;
 mod lookup;
 mod origin;
 mod store;
 
 pub use client::Reject;
+pub use coding::Coding;
 pub use lookup::{Hot, Lookup, Route};
 pub use origin::{Files, Upstream};
 pub use store::{Lifetime, Store};
@@ -49,6 +51,7 @@ pub fn all() -> Vec<Row> {
     rows.extend(Lifetime::rows());
     rows.extend(Upstream::rows());
     rows.extend(Files::rows());
+    rows.extend(Coding::rows());
     rows.extend(Reject::rows());
     rows
 }

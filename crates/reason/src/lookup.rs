@@ -49,6 +49,7 @@ reasons! {
         StaleUnreachable = "stale-unreachable", "the origin cannot be reached and a stale answer was allowed", "";
         PastKeep = "past-keep", "the stored answer has been stale for longer than `keep`, so it is fetched anew", "a longer `keep`";
         PartMissing = "part-missing", "parts of it are stored, but not those wanted", "";
+        CodingUnfit = "coding-unfit", "what is stored came compressed in a way that this client does not accept", "";
         MaxStale = "max-stale", "a stale answer was sent, as the client accepts one", "";
     }
 }
@@ -82,6 +83,7 @@ reasons! {
         OldEpoch = "hot-old-epoch", "the configuration changed since the answer was prepared", "";
         Draining = "hot-draining", "the server is stopping", "";
         LastOfConnection = "hot-last-of-connection", "the connection has had the requests or the time it may have, and ends with this answer", "raise `limits.requests_per_connection` or `limits.connection_lifetime`";
+        CodingPending = "hot-coding-pending", "the compressed form that is to be prepared is still being made", "";
         TooManyFields = "hot-too-many-fields", "the request has more fields than the hot tier looks at", "";
     }
 }

@@ -4,6 +4,7 @@
 //! matter. Not here: configuration text (`server::config` lowers it to these types), HTTP's own rules
 //! (`policy`), any I/O or clock.
 
+mod coding;
 mod cookies;
 mod glob;
 mod hidden;
@@ -20,6 +21,7 @@ mod url;
 mod value;
 mod wild;
 
+pub use coding::{AskOrigin, CodingWish, is_coded, pays, takes_as_it_came};
 pub use cookies::{COOKIE_PRESETS, cookie_preset, relevant_cookies};
 pub use hidden::hidden_rules;
 pub use host::normalise_host;

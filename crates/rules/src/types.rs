@@ -1,5 +1,6 @@
 //! The values that rules are made of. Built by the configuration, read by everything.
 
+use crate::coding::CodingWish;
 use http::{HeaderMap, HeaderName, Method};
 use samovar_policy::Wishes;
 use samovar_reason::Route;
@@ -75,6 +76,8 @@ pub struct Rule {
     pub admit_after: u32,
     /// See `admit_after`; ms.
     pub admit_period_ms: u64,
+    /// Compression; `None` where nothing is to be done about codings.
+    pub coding: Option<Arc<CodingWish>>,
 }
 
 /// The hot tier's settings of a rule.

@@ -112,6 +112,9 @@ pub(crate) fn tell(fact: &Fact) -> Told {
                 .data("entries", *count)
                 .data("what", what.clone())
         }
+        Fact::Coding(reason, coding) => {
+            Told::because("coding", *reason).detail(coding.unwrap_or_default()).data("coding", *coding)
+        }
         Fact::Before(fact) => {
             let told = tell(fact);
             Told { fact: "before", text: format!("when it was last asked for: {}", told.text), ..told }
@@ -140,6 +143,7 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
         | Fact::HotProgress(..)
         | Fact::Reject(_)
         | Fact::Selected(_)
+        | Fact::Coding(..)
         | Fact::Interim(_) => 0,
     }
 }
@@ -180,7 +184,7 @@ fn attempt(target: &str, status: u16, connect_us: u64, first_byte_us: u64, reuse
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
+    use samovar_reason::{Coding, Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
 
     /// One fact of every kind with every reason it can have.
     pub(crate) fn every_fact() -> Vec<Fact> {
@@ -218,6 +222,7 @@ pub(crate) mod tests {
         all.extend(Hot::ALL.iter().map(|r| Fact::Hot(*r)));
         all.extend(Upstream::ALL.iter().map(|r| Fact::Upstream(*r, text())));
         all.extend(Files::ALL.iter().map(|r| Fact::Files(*r, text())));
+        all.extend(Coding::ALL.iter().map(|r| Fact::Coding(*r, Some("br"))));
         all.extend(Reject::ALL.iter().map(|r| Fact::Reject(*r)));
         all
     }

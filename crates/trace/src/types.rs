@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
+use samovar_reason::{Coding, Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
 
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +66,8 @@ pub enum Fact {
     Selected(&'static str),
     /// This request made stored answers of these URLs and groups invalid; how many there were.
     Invalidated(u64, Vec<String>),
+    /// Whether it went out compressed, and in which coding.
+    Coding(Coding, Option<&'static str>),
     /// What was found when the same was last asked for.
     Before(Box<Fact>),
     /// An interim answer of the origin's was passed on, with this status.

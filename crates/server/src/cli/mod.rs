@@ -2,6 +2,7 @@
 
 mod client;
 mod commands;
+mod compression;
 mod serve;
 mod show;
 
@@ -89,6 +90,11 @@ enum Command {
     },
     /// Every limit in force: its value, who says so, and how much of it is used.
     Limits {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// What compression did: bytes before and after by media type and coding, and what it cost.
+    Compression {
         #[command(flatten)]
         server: Server,
     },
@@ -317,6 +323,7 @@ pub fn main() -> ExitCode {
             RuleCommand::Move { id, to, site, server } => commands::rule_move(&server, &site, &id, to),
         },
         Command::Limits { server } => commands::limits(&server),
+        Command::Compression { server } => compression::told(&server),
         Command::Status { server } => commands::status(&server),
     };
     match result {

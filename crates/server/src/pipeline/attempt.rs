@@ -4,6 +4,7 @@ use super::arrive::RequestBody;
 use super::exchange::{Exchange, Route};
 use super::page::Page;
 use super::respond::Ready;
+use super::{coding, siblings};
 use crate::state::{FilesTarget, Snapshot, Target};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -12,7 +13,7 @@ use samovar_origin::{
     Answer, AnswerBody, Asked, Client, Failure, FastCgi, Files, Interim, Resolved, Script, Timing,
 };
 use samovar_reason::{Explain, Files as FilesReason, Upstream};
-use samovar_rules::{Site, TargetId};
+use samovar_rules::{AskOrigin, Site, TargetId};
 use samovar_trace::Fact;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,6 +48,10 @@ impl Question {
         // Ours alone: a client that claimed capabilities would be answered, through the cache, for everyone.
         headers
             .insert(samovar_policy::CAPABILITY_FIELD, HeaderValue::from_static(samovar_policy::CAPABILITY));
+        if coding::wish_of(&x.snapshot, route).is_some() {
+            // What was made of its tags here it does not know.
+            samovar_policy::plain_tags(&mut headers);
+        }
         Question {
             core: x.core.index,
             snapshot: Arc::clone(&x.snapshot),
@@ -333,8 +338,13 @@ async fn from_files(
         }
         Resolved::File(opened) => opened,
     };
-    let made_of = target.tags(&rel.rel, &path);
-    Ok(Got { answer: Files::answer(rel), tags: Vec::new(), made_of, ours: true, target: name(target) })
+    let mut made_of = target.tags(&rel.rel, &path);
+    let wish = coding::wish_of(&question.snapshot, route).filter(|wish| wish.asks == AskOrigin::Siblings);
+    let answer = match wish {
+        Some(wish) => siblings::answer(target, rel, &wish, &question.headers, &mut made_of),
+        None => Files::answer(rel),
+    };
+    Ok(Got { answer, tags: Vec::new(), made_of, ours: true, target: name(target) })
 }
 
 /// A path as the file system names it, which is how changes are told.

@@ -9,6 +9,8 @@
 mod arrive;
 mod attempt;
 mod body;
+mod coded;
+mod coding;
 mod exchange;
 mod fill;
 mod finish;
@@ -24,11 +26,13 @@ mod promote;
 mod reply;
 mod respond;
 mod route;
+mod siblings;
 mod take_in;
 mod wanted;
 
 pub use self::arrive::{Arrived, arrive, arrive_by_door};
 pub use self::body::{Body, Cut};
+pub use self::coding::foreseen;
 pub use self::exchange::{Connection, Exchange, Route};
 pub use self::finish::{line, record_hot};
 pub(crate) use self::look::with_ask;

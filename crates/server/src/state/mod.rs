@@ -12,6 +12,7 @@ pub use self::places::{Place, Places};
 pub use self::snapshot::Snapshot;
 pub use self::targets::{FilesTarget, Target};
 
+use crate::compress::Workers;
 use crate::log::AccessLog;
 use crate::metrics::CoreCounters;
 use arc_swap::ArcSwap;
@@ -25,6 +26,8 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct Shared {
     /// The cache.
     pub cache: Arc<Cache>,
+    /// Threads that compress what is stored.
+    pub compress: Workers,
     /// The configuration in force.
     current: ArcSwap<Snapshot>,
     /// Its epoch, apart, for the hot tier.
@@ -75,7 +78,9 @@ impl Shared {
         // Each core keeps its share.
         let (records, bytes) =
             ((log.traces / cores.max(1)).max(1), snapshot.settings.traces_bytes() / cores.max(1));
+        let compressing = snapshot.settings.compression.workers.unwrap_or_else(|| cores.div_ceil(4));
         Arc::new(Shared {
+            compress: Workers::new(compressing, &cache),
             cache,
             current: ArcSwap::from_pointee(snapshot),
             epoch,

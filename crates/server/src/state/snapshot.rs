@@ -171,5 +171,7 @@ fn mark(site: &Site, rule: &Rule) -> Arc<str> {
     let mut hasher = std::hash::DefaultHasher::new();
     format!("{:?} {:?} {:?} {:?}", rule.wishes, rule.vary_headers, rule.compare_headers, rule.ignore_cookies)
         .hash(&mut hasher);
+    // How the origin was asked shapes what it answered; what is made of it here does not.
+    rule.coding.as_ref().map(|wish| (wish.asks as u8, &wish.codings)).hash(&mut hasher);
     format!("{}/{}#{:016x}", site.name, rule.id, hasher.finish()).into()
 }

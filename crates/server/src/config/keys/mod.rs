@@ -8,8 +8,10 @@ mod server;
 mod site;
 mod upstream;
 
-pub(crate) use policy::{RULE_HOT, VARY_HEADER, VARY_QUERY};
-pub(crate) use server::{HOT, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, SERVER};
+pub(crate) use policy::{COMPRESS, RULE_HOT, VARY_HEADER, VARY_QUERY};
+pub(crate) use server::{
+    COMPRESSION, HOT, LEVELS, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, ON_THE_FLY, SERVER,
+};
 pub(crate) use site::{HANDLER, RULE, SITE};
 pub(crate) use upstream::{MEMBER, UPSTREAM};
 
@@ -34,6 +36,8 @@ pub(crate) static ROOT: Table = Table {
         Key::new("memory", Kind::Table(&MEMORY), "The memory tier.", "").absent("all defaults"),
         Key::new("log", Kind::Table(&LOG), "The access log and the traces.", "").absent("all defaults"),
         Key::new("hot", Kind::Table(&HOT), "The hot tier.", "").absent("all defaults"),
+        Key::new("compression", Kind::Table(&COMPRESSION), "How hard compression tries.", "")
+            .absent("all defaults"),
         Key::new(
             "site",
             Kind::Tables(&SITE),
@@ -52,12 +56,16 @@ pub(crate) static ALL: &[&Table] = &[
     &MEMORY,
     &LOG,
     &HOT,
+    &COMPRESSION,
+    &LEVELS,
+    &ON_THE_FLY,
     &SITE,
     &HANDLER,
     &RULE,
     &VARY_HEADER,
     &VARY_QUERY,
     &RULE_HOT,
+    &COMPRESS,
     &UPSTREAM,
     &MEMBER,
 ];

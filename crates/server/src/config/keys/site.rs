@@ -89,6 +89,13 @@ pub(crate) static SITE: Table = Table {
                 "{ \".geojson\" = \"application/geo+json\" }",
             )
             .or("{}"),
+            Key::new(
+                "precompressed",
+                Kind::Bool,
+                "Send `x.css.br`, `x.css.zst` or `x.css.gz` for `x.css` to clients that accept it, if it is not older.",
+                "true",
+            )
+            .or("false"),
             Key::new("cache", Kind::Bool, "`false` turns caching off for the whole site.", "false").or("true"),
             Key::new("cache_status", Kind::Bool, "Send `Cache-Status` (RFC 9211) with our reason on every answer.", "false")
                 .or("true"),

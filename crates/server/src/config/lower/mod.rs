@@ -4,6 +4,7 @@
 //! server), `upstream.rs`, `site.rs`, `rule.rs`, and `advice.rs` (what is allowed but unwise).
 
 mod advice;
+mod coding;
 mod rule;
 mod server;
 mod site;
@@ -110,6 +111,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         log,
         hot,
         hot_bounds: server::hot_bounds(root),
+        compression: coding::compression(root),
         sites: Sites { sites },
         certificates,
         targets,
