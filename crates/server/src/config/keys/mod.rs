@@ -8,12 +8,12 @@ mod server;
 mod site;
 mod upstream;
 
-pub(crate) use policy::{COMPRESS, RULE_HOT, VARY_HEADER, VARY_QUERY};
+pub(crate) use policy::{COMPRESS, POLICY, RULE_HOT, VARY_HEADER, VARY_QUERY};
 pub(crate) use server::{
     COMPRESSION, HOT, LEVELS, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, ON_THE_FLY, SERVER,
 };
 pub(crate) use site::{HANDLER, RULE, SITE};
-pub(crate) use upstream::{MEMBER, UPSTREAM};
+pub(crate) use upstream::{EJECT, GATE, MEMBER, PROBE, RETRY, STICKY, UPSTREAM};
 
 use super::kind::{Key, Kind, Table};
 
@@ -44,7 +44,7 @@ pub(crate) static ROOT: Table = Table {
             "A site: the hosts it answers for and where its pages come from.",
             "",
         ),
-        Key::new("upstream", Kind::Tables(&UPSTREAM), "A server behind this one.", "").absent("none"),
+        Key::new("upstream", Kind::Tables(&UPSTREAM), "Servers behind this one.", "").absent("none"),
     ]],
 };
 
@@ -66,6 +66,11 @@ pub(crate) static ALL: &[&Table] = &[
     &VARY_QUERY,
     &RULE_HOT,
     &COMPRESS,
+    &GATE,
     &UPSTREAM,
     &MEMBER,
+    &STICKY,
+    &RETRY,
+    &EJECT,
+    &PROBE,
 ];
