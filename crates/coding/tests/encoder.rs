@@ -1,6 +1,8 @@
 //! What goes in comes out of independent decoders, however it is cut; what was flushed can be decoded at once; and the
 //! answer of a large web service shrinks to an eighth.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at its first surprise")]
+
 use proptest::prelude::*;
 use samovar_coding::{Coding, Encoder};
 use std::io::{Read, Write};
@@ -74,9 +76,9 @@ fn what_was_flushed_can_be_decoded() {
         encoder.flush().unwrap();
         let out = encoder.take();
         let mut decoder: Box<dyn Write> = match coding {
-            Coding::Gzip => Box::new(flate2::write::GzDecoder::new(Shared::default())),
-            Coding::Br => Box::new(brotli::DecompressorWriter::new(Shared::default(), 4096)),
-            Coding::Zstd => Box::new(zstd::stream::write::Decoder::new(Shared::default()).unwrap()),
+            Coding::Gzip => Box::new(flate2::write::GzDecoder::new(Shared)),
+            Coding::Br => Box::new(brotli::DecompressorWriter::new(Shared, 4096)),
+            Coding::Zstd => Box::new(zstd::stream::write::Decoder::new(Shared).unwrap()),
         };
         SEEN.with(|seen| seen.borrow_mut().clear());
         decoder.write_all(&out).unwrap();
@@ -89,7 +91,6 @@ thread_local! {
     static SEEN: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-#[derive(Default)]
 struct Shared;
 
 impl Write for Shared {
