@@ -206,6 +206,16 @@ impl Client {
         self.unread.pop_front()
     }
 
+    /// All that comes until it is enough.
+    pub fn until(&mut self, enough: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while !enough(&bytes) {
+            bytes.push(self.byte().expect("the connection closed too early"));
+            bytes.extend(self.unread.drain(..));
+        }
+        bytes
+    }
+
     /// All that comes until the server closes.
     pub fn rest(&mut self) -> Vec<u8> {
         std::iter::from_fn(|| self.byte()).collect()

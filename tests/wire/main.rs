@@ -19,6 +19,7 @@ mod t28_stale;
 mod t29_parts_of_odd_origins;
 mod t30_privacy;
 mod t31_for_whom;
+mod t35_compression;
 mod t35_rules;
 mod t36_protected;
 mod t40_collapse;

@@ -6,6 +6,7 @@
 
 use crate::body::Body;
 use crate::budget::Charge;
+use crate::forms::{Form, Forms, Making};
 use crate::head::{self, Remembered};
 use crate::home::Home;
 use crate::{evict, fields, index, own, rows, shard};
@@ -13,8 +14,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use samovar_policy::{Freshness, VaryValues};
 use samovar_reason::Store;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Whether an entry may be used. Every hot copy points to the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub struct Entry {
     held: Held,
     home: Arc<Home>,
     /// What most have none of.
-    extra: Option<Box<Extra>>,
+    extra: OnceLock<Box<Extra>>,
     /// Requests in the running window (low 24 bits) and the window's start in ms (the rest).
     meter: AtomicU64,
     /// Requests answered from it in all.
@@ -98,10 +99,12 @@ pub(crate) enum With<'b> {
 static OWN: Body = Body::Own;
 
 /// What some entries have beside their fields.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Extra {
     vary: VaryValues,
     tags: Vec<Box<str>>,
+    /// The body in other forms.
+    forms: OnceLock<Arc<Forms>>,
 }
 
 /// What an answer varies by that varies by nothing.
@@ -125,10 +128,15 @@ impl Extra {
         let own = |value: &HeaderValue| HeaderValue::from_bytes(value.as_bytes()).ok();
         let vary =
             head.vary.iter().map(|(name, value)| (name.clone(), value.as_ref().and_then(own))).collect();
-        Some(Box::new(Extra { vary, tags: head.tags.clone() }))
+        Some(Box::new(Extra { vary, tags: head.tags.clone(), forms: OnceLock::new() }))
     }
 
+    /// What is charged with the entry. What came later is charged with the forms it came with: what an entry weighs must
+    /// not change while it is in a queue.
     fn bytes(&self) -> u64 {
+        if self.vary.is_empty() && self.tags.is_empty() {
+            return 0;
+        }
         let vary = self.vary.iter().map(|(name, value)| {
             size_of::<(HeaderName, Option<HeaderValue>)>()
                 + name.as_str().len()
@@ -156,10 +164,12 @@ impl Entry {
     /// The same head with another body, as yet unused.
     pub(crate) fn again(&self, with: With<'_>, now_ms: u64, requests: u32) -> Entry {
         let head = self.block.len() - self.behind().len();
+        // The body is another one, and so are its forms.
+        let extra = self.extra.get().map(|extra| Extra { forms: OnceLock::new(), ..(**extra).clone() });
         Entry::charged(
             self.block.get(..head).unwrap_or_default(),
             self.key_bytes as usize,
-            self.extra.clone(),
+            extra.map(Box::new),
             self.reason,
             with,
             Arc::clone(&self.home),
@@ -187,7 +197,7 @@ impl Entry {
             block,
             held,
             home,
-            extra,
+            extra: extra.map_or_else(OnceLock::new, OnceLock::from),
             meter: AtomicU64::new(meter),
             hits: AtomicU64::new(0),
             hot_copies: AtomicU32::new(0),
@@ -204,7 +214,7 @@ impl Entry {
 
     /// Bytes it is charged: all beside the body, and the body if it is its own.
     fn own_bytes(&self) -> u64 {
-        let extra = self.extra.as_ref().map_or(0, |extra| extra.bytes());
+        let extra = self.extra.get().map_or(0, |extra| extra.bytes());
         let held = match &self.held {
             Held::Own(beside) => beside.len() as u64,
             Held::Other(body) => size_of::<Body>() as u64 + body.frame_bytes(),
@@ -314,12 +324,44 @@ impl Entry {
 
     /// The request fields it varies by, and their values.
     pub fn vary(&self) -> &VaryValues {
-        self.extra.as_ref().map_or(&NO_VARY, |extra| &extra.vary)
+        self.extra.get().map_or(&NO_VARY, |extra| &extra.vary)
     }
 
     /// Its tags (surrogate keys), for purge.
     pub fn tags(&self) -> &[Box<str>] {
-        self.extra.as_ref().map_or(&[], |extra| &extra.tags)
+        self.extra.get().map_or(&[], |extra| &extra.tags)
+    }
+
+    /// The body in another form, by its number.
+    pub fn form(&self, number: usize) -> Form {
+        self.forms().map_or(Form::Unmade, |forms| forms.get(number))
+    }
+
+    /// Begins to make a form of a body that is whole and in memory; `None` if somebody else has, or it was made.
+    pub fn make_form(&self, number: usize) -> Option<Making> {
+        if !matches!(self.body(), Body::Own | Body::Chunks(_)) {
+            return None;
+        }
+        let extra = self.extra.get_or_init(Box::default);
+        let late = if extra.bytes() == 0 { size_of::<Extra>() } else { 0 };
+        extra.forms.get_or_init(|| Forms::new(&self.home.budget, late)).begin(number)
+    }
+
+    /// Bytes held for forms of the body, beside [`Entry::weight_bytes`].
+    pub fn forms_bytes(&self) -> u64 {
+        self.forms().map_or(0, |forms| forms.held_bytes())
+    }
+
+    fn forms(&self) -> Option<&Arc<Forms>> {
+        self.extra.get()?.forms.get()
+    }
+
+    /// Its body is that of `other`, and so are its forms.
+    pub(crate) fn share_forms(&self, other: &Entry) {
+        if let Some(forms) = other.forms() {
+            // It is new, so nothing is there yet.
+            let _ = self.extra.get_or_init(Box::default).forms.set(Arc::clone(forms));
+        }
     }
 
     /// Why it is stored.

@@ -305,6 +305,7 @@ impl Ticket {
             shared => With::Body(shared.clone()),
         };
         let entry = Arc::new(Entry::new(&self.fill.key, &head, with, home, now_ms, requests, now_ms));
+        entry.share_forms(base);
         // A purge of the entry it rests on is a purge of it.
         let stored = if base.state() == crate::entry::State::Dead {
             self.cache.forget_fill(&self.fill);

@@ -139,7 +139,8 @@ fn of_every_shape() {
         parts: false,
         rule: "rule".into(),
         slack_percent,
-        most_bytes: 265,
+        // 260 of them measured without the place for other forms of the body.
+        most_bytes: 270,
     };
     let many: HeaderMap = (0..30)
         .map(|n| {
@@ -152,17 +153,17 @@ fn of_every_shape() {
         plain("tiny", 100, 12),
         plain("tile", 15_360, 1),
         plain("odd", 13_001, 1),
-        Shape { most_bytes: 840, ..plain("large", 700_000, 1) },
+        Shape { most_bytes: 850, ..plain("large", 700_000, 1) },
         Shape { fields: HeaderMap::new(), ..plain("no fields", 100, 25) },
-        Shape { fields: many, most_bytes: 3_450, ..plain("many fields", 100, 5) },
-        Shape { vary: true, most_bytes: 530, ..plain("vary", 100, 15) },
+        Shape { fields: many, most_bytes: 3_460, ..plain("many fields", 100, 5) },
+        Shape { vary: true, most_bytes: 560, ..plain("vary", 100, 15) },
         Shape {
-            most_bytes: 800,
+            most_bytes: 830,
             tags: |n| vec![format!("layer-{}", n % 7).into(), "maps".into()],
             ..plain("shared tags", 100, 12)
         },
-        Shape { most_bytes: 800, tags: |n| vec![format!("tile-{n}").into()], ..plain("own tags", 100, 30) },
-        Shape { parts: true, most_bytes: 530, ..plain("parts", 2_000, 5) },
+        Shape { most_bytes: 830, tags: |n| vec![format!("tile-{n}").into()], ..plain("own tags", 100, 30) },
+        Shape { parts: true, most_bytes: 540, ..plain("parts", 2_000, 5) },
     ];
     for shape in shapes {
         // A power of two of rows, and the same after everything has grown.

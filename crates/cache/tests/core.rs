@@ -564,3 +564,26 @@ fn a_soft_purge_holds_for_those_who_only_look() {
         (Verdict::Revalidate { stale_if_error: true }, Lookup::Purged)
     );
 }
+
+#[test]
+fn other_forms_of_a_body_go_on_with_what_confirms_it_and_go_with_its_entry() {
+    let cache = cache(1 << 20);
+    let entry = store(&cache, "k", b"plain plain plain").unwrap();
+    let weight = entry.weight_bytes();
+    entry.make_form(1).unwrap().done(Some(b"coded".to_vec()));
+    assert_eq!(
+        (entry.weight_bytes(), entry.forms_bytes()),
+        (weight, 5),
+        "queues count on what an entry weighs"
+    );
+    cache.purge(Scope::Url("k"), true);
+    let Step::Fetch(ticket, ..) = ask(&cache, "k") else { panic!("a soft purge asks") };
+    let (renewed, stored) = ticket.refresh(&entry, head(vec![], &[]), 0);
+    assert_eq!(stored, Ok(()));
+    assert!(matches!(renewed.form(1), Form::Made(bytes) if bytes == "coded"));
+    assert!(matches!(renewed.form(0), Form::Unmade));
+    let receipt = cache.purge(Scope::Url("k"), false);
+    assert_eq!(receipt.entries, 1, "one entry, however many forms");
+    drop((entry, renewed));
+    assert_eq!(cache.stats().used_bytes, cache.stats().pairs_bytes, "nothing of it is left");
+}

@@ -57,6 +57,9 @@ pub struct Prepared {
     status: StatusCode,
     key: Arc<str>,
     info: Arc<dyn Any + Send + Sync>,
+    /// See [`Prepared::one_form_of_several`].
+    one_form: bool,
+    coded: bool,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -144,7 +147,24 @@ impl Prepared {
             status,
             key,
             info,
+            one_form: false,
+            coded: false,
         })
+    }
+
+    /// It is one form of an answer of which the same client may hold another: an entity tag that is not this one's says
+    /// nothing certain then. `coded`: it is not the plain one, of which alone ranges are cut.
+    pub fn one_form_of_several(mut self, coded: bool) -> Prepared {
+        (self.one_form, self.coded) = (true, coded);
+        self
+    }
+
+    pub(crate) fn is_one_form(&self) -> bool {
+        self.one_form
+    }
+
+    pub(crate) fn is_coded(&self) -> bool {
+        self.coded
     }
 
     /// The key of the entry it was made from.

@@ -41,7 +41,14 @@ impl Share {
             modified_since: seen.modified_since.value(&head.fields),
             range: seen.range.value(&head.fields).filter(|_| !is_head),
         };
+        if prepared.is_coded() && asked.range.is_some() {
+            // Whatever else it asks: the engine answers it with the plain one, of which ranges are.
+            return Err(Hot::HasRange);
+        }
         match certainly(&asked, &prepared.validators(), prepared.body_bytes()) {
+            Some(Selected::Whole) if prepared.is_one_form() && asked.none_match.is_some() => {
+                Err(Hot::HasCondition)
+            }
             Some(Selected::Whole) => Ok(whole),
             Some(Selected::NotModified) => Ok(Share::NotModified),
             Some(Selected::Range { start, end }) => Ok(Share::Range { start, end }),
@@ -105,11 +112,15 @@ mod tests {
     }
 
     fn share(method: &str, fields: &str) -> Result<Share, Hot> {
+        share_of(&prepared(), method, fields)
+    }
+
+    fn share_of(prepared: &Prepared, method: &str, fields: &str) -> Result<Share, Hot> {
         let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
         let mut room = slots();
         let limits = HeadLimits::of(&Limits::default());
         let head = parse(request.as_bytes(), &mut 0, &mut room, &limits).unwrap().unwrap();
-        Share::of(&prepared(), &head)
+        Share::of(prepared, &head)
     }
 
     #[test]
@@ -144,6 +155,27 @@ mod tests {
         ] {
             assert_eq!(share("GET", fields), get, "GET {fields}");
             assert_eq!(share("HEAD", fields), head, "HEAD {fields}");
+        }
+    }
+
+    #[test]
+    fn what_is_certain_of_one_form_of_several() {
+        let since = format!("If-Modified-Since: {MODIFIED}\r\n");
+        let range = "Range: bytes=3-6\r\n";
+        let both = format!("{since}{range}");
+        let cut = Ok(Share::Range { start: 3, end: 7 });
+        for (fields, coded, plain) in [
+            ("", Ok(Share::Whole), Ok(Share::Whole)),
+            ("If-None-Match: \"a\"\r\n", Ok(Share::NotModified), Ok(Share::NotModified)),
+            // It may be the tag of another form.
+            ("If-None-Match: \"b\"\r\n", Err(Hot::HasCondition), Err(Hot::HasCondition)),
+            (&since, Ok(Share::NotModified), Ok(Share::NotModified)),
+            (range, Err(Hot::HasRange), cut),
+            (&both, Err(Hot::HasRange), Ok(Share::NotModified)),
+        ] {
+            let form = |coded| prepared().one_form_of_several(coded);
+            assert_eq!(share_of(&form(true), "GET", fields), coded, "coded: {fields}");
+            assert_eq!(share_of(&form(false), "GET", fields), plain, "plain: {fields}");
         }
     }
 

@@ -63,7 +63,7 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         | Lookup::FillDied
         | Lookup::WaitedTooLong => Some("miss"),
         Lookup::NoEntry | Lookup::Purged => Some("uri-miss"),
-        Lookup::VaryMiss => Some("vary-miss"),
+        Lookup::VaryMiss | Lookup::CodingUnfit => Some("vary-miss"),
         Lookup::PartMissing => Some("partial"),
         Lookup::MethodNotCached => Some("method"),
         Lookup::RuleNever

@@ -8,6 +8,7 @@
 
 mod balance;
 mod client;
+mod coding;
 mod gate;
 mod lookup;
 mod origin;
@@ -15,6 +16,7 @@ mod store;
 
 pub use balance::{Elect, Retry, Unusable};
 pub use client::Reject;
+pub use coding::Coding;
 pub use gate::{Change, Gate};
 pub use lookup::{Hot, Lookup, Route};
 pub use origin::{Files, Upstream};
@@ -58,6 +60,7 @@ pub fn all() -> Vec<Row> {
     rows.extend(Unusable::rows());
     rows.extend(Retry::rows());
     rows.extend(Files::rows());
+    rows.extend(Coding::rows());
     rows.extend(Reject::rows());
     rows
 }

@@ -50,6 +50,7 @@ reasons! {
         PastKeep = "past-keep", "the stored answer has been stale for longer than `keep`, so it is fetched anew", "a longer `keep`";
         PartMissing = "part-missing", "parts of it are stored, but not those wanted", "";
         Protected = "protected", "the rule lets in only some (`allow`, `deny`, `basic_auth`), so nothing is shared from the cache", "list `protected` in the rule's `override`, if whoever is let in may see the same";
+        CodingUnfit = "coding-unfit", "what is stored came compressed in a way that this client does not accept", "";
         MaxStale = "max-stale", "a stale answer was sent, as the client accepts one", "";
     }
 }
@@ -85,6 +86,7 @@ reasons! {
         LastOfConnection = "hot-last-of-connection", "the connection has had the requests or the time it may have, and ends with this answer", "raise `limits.requests_per_connection` or `limits.connection_lifetime`";
         Gated = "hot-gated", "the rule looks at each request (`allow`, `deny`, `rate`, `basic_auth`), which the hot tier cannot", "";
         ClientFields = "hot-client-fields", "the rule's `client_fields` hold what differs from request to request", "use only constant values, or none that name the client or the request";
+        CodingPending = "hot-coding-pending", "the compressed form that is to be prepared is still being made", "";
         TooManyFields = "hot-too-many-fields", "the request has more fields than the hot tier looks at", "";
     }
 }

@@ -7,6 +7,7 @@
 
 mod access;
 mod acts;
+mod coding;
 mod cookies;
 mod fields;
 mod glob;
@@ -31,6 +32,7 @@ mod wild;
 
 pub use access::{Access, Addresses, Network};
 pub use acts::{Acts, BasicAuth, Redirect, Rewritten, Statuses};
+pub use coding::{AskOrigin, CodingWish, is_coded, pays, takes_as_it_came};
 pub use cookies::{COOKIE_PRESETS, cookie_preset, relevant_cookies};
 pub use fields::{FieldEdit, FieldSide, edit_answer, edit_fields, edited_names, refused_field};
 pub use hidden::hidden_rules;

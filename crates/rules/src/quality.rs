@@ -137,6 +137,20 @@ pub(crate) fn best_encoding<'l>(list: &'l [String], name: &HeaderName, headers: 
     best.0
 }
 
+/// How much a client wants a coding, by RFC 9110 §12.5.3: 0 for not at all.
+pub(crate) fn rank(coding: &str, name: &HeaderName, headers: &HeaderMap) -> u32 {
+    coding_rank(coding, &members(name, headers))
+}
+
+/// Those of `list` that a client accepts and wants at least as much as `identity`, in the list's order: what comes of it
+/// comes of it again.
+pub(crate) fn encodings<'l>(list: &'l [String], name: &HeaderName, headers: &HeaderMap) -> Vec<&'l str> {
+    let members = members(name, headers);
+    let plain = coding_rank("identity", &members).max(1);
+    let wanted = |coding: &&str| coding_rank(coding, &members) >= plain.max(2);
+    list.iter().map(String::as_str).filter(wanted).collect()
+}
+
 /// 0 for not acceptable; `identity` unmentioned is acceptable, below everything that is asked for.
 fn coding_rank(coding: &str, members: &[Member<'_>]) -> u32 {
     let quality = |wanted: &dyn Fn(&[u8]) -> bool| {

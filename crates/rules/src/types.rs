@@ -1,6 +1,7 @@
 //! The values that rules are made of. Built by the configuration, read by everything.
 
 use crate::acts::{Acts, Rewritten};
+use crate::coding::CodingWish;
 use http::{HeaderMap, HeaderName, Method};
 use samovar_policy::Wishes;
 use samovar_reason::Route;
@@ -78,6 +79,8 @@ pub struct Rule {
     pub admit_period_ms: u64,
     /// What it does beside caching; `None` for most rules, which pay nothing for it.
     pub acts: Option<Arc<Acts>>,
+    /// Compression; `None` where nothing is to be done about codings.
+    pub coding: Option<Arc<CodingWish>>,
 }
 
 /// The hot tier's settings of a rule.

@@ -3,14 +3,15 @@
 //! For `explain`. It names, it does not judge: an origin that answers with `Vary`, or whose pages do not depend on
 //! the input, is right all the same. Not here: what policy does about cookies and credentials.
 
+use crate::coding::AskOrigin;
 use crate::cookies::ignored_cookies;
 use crate::query::left_out;
 use crate::types::{RequestParts, Rule};
 use http::HeaderName;
 use http::header::{
-    ACCEPT_RANGES, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, IF_MATCH,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, PRAGMA, PROXY_AUTHORIZATION, RANGE, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+    ACCEPT_ENCODING, ACCEPT_RANGES, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT,
+    HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, PRAGMA,
+    PROXY_AUTHORIZATION, RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 
 /// Fields that a cache answers itself, that end at this hop, or that have their own words (`Cookie`, `Host`,
@@ -42,11 +43,15 @@ const NOT_INPUTS: [HeaderName; 21] = [
 /// The inputs of this request that reach the origin but are not in its key: `header user-agent`,
 /// `cookie _ga`, `query utm_source`, `path case`. Names only, never values.
 pub fn unkeyed(rule: &Rule, parts: &RequestParts<'_>) -> Vec<String> {
+    // Then the origin is told our word, not the client's.
+    let settles_codings = rule.coding.as_ref().is_some_and(|wish| wish.asks == AskOrigin::Plain);
     let mut found: Vec<String> = parts
         .headers
         .keys()
         .filter(|name| {
-            !NOT_INPUTS.contains(name) && !rule.vary_headers.iter().any(|vary| vary.name == **name)
+            !NOT_INPUTS.contains(name)
+                && !(settles_codings && **name == ACCEPT_ENCODING)
+                && !rule.vary_headers.iter().any(|vary| vary.name == **name)
         })
         .map(|name| format!("header {name}"))
         .collect();

@@ -8,7 +8,7 @@ use crate::cookies;
 use crate::quality::{best_encoding, best_language};
 use crate::same::same_meaning;
 use crate::types::{Normalise, Rule};
-use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::borrow::Cow;
 
@@ -78,6 +78,19 @@ pub fn normalise_for_origin(rule: &Rule, headers: &mut HeaderMap) {
             headers.insert(vary.name.clone(), value);
         }
     }
+    if let Some(asked) = asked_of_origin(rule, headers) {
+        headers.insert(ACCEPT_ENCODING, asked);
+    }
+}
+
+/// The codings that the origin is asked for where compression is ours, unless the rule speaks of the field itself.
+fn asked_of_origin(rule: &Rule, headers: &HeaderMap) -> Option<HeaderValue> {
+    let wish = rule.coding.as_ref()?;
+    let mut named = rule.vary_headers.iter().chain(&rule.compare_headers);
+    if named.any(|field| field.name == ACCEPT_ENCODING) {
+        return None;
+    }
+    wish.asked_of_origin(headers)
 }
 
 impl Rule {
@@ -89,6 +102,9 @@ impl Rule {
             None if *name == COOKIE => cookies::that_matter(self, headers),
             None => match self.compare_headers.iter().find(|field| field.name == *name) {
                 Some(field) => normalise_value(&field.normalise, name, headers),
+                None if *name == ACCEPT_ENCODING => {
+                    asked_of_origin(self, headers).or_else(|| normalise_by_meaning(name, headers))
+                }
                 None => normalise_by_meaning(name, headers),
             },
         }
@@ -99,7 +115,7 @@ impl Rule {
 mod tests {
     use super::*;
     use crate::types::VaryHeader;
-    use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, USER_AGENT};
+    use http::header::{ACCEPT_LANGUAGE, USER_AGENT};
     use proptest::prelude::*;
 
     fn map(lines: &[(&HeaderName, &str)]) -> HeaderMap {

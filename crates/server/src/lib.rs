@@ -18,6 +18,7 @@ pub mod admin;
 pub mod alloc;
 pub mod cli;
 pub mod clock;
+pub mod compress;
 pub mod config;
 pub mod front;
 pub mod log;

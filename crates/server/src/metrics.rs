@@ -3,6 +3,7 @@
 //! Each set has one writer, its core, so counting is a load and a store on a cache line nobody else writes.
 //! Not here: their text for Prometheus (`admin`).
 
+use crate::compress::Tally;
 use samovar_reason::{Gate, Reject};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,6 +48,12 @@ pub struct CoreCounters {
     pub by_reject: ByReject,
     /// Requests that a rule did not let in, by reason.
     pub by_gate: ByGate,
+    /// Compressed answers, by media type and coding.
+    pub coded: Tally,
+    /// Answers that are being compressed while they are sent, as last counted.
+    pub coding_streams: Counter,
+    /// How busy the core was at the last look, in hundredths.
+    pub busy_percent: Counter,
     /// Answers in the hot tier, as last counted.
     pub hot_entries: Counter,
     /// What their keys and heads take, bytes, as last counted.

@@ -114,6 +114,9 @@ pub(crate) fn tell(fact: &Fact) -> Told {
                 .data("entries", *count)
                 .data("what", what.clone())
         }
+        Fact::Coding(reason, coding) => {
+            Told::because("coding", *reason).detail(coding.unwrap_or_default()).data("coding", *coding)
+        }
         Fact::Before(fact) => {
             let told = tell(fact);
             Told { fact: "before", text: format!("when it was last asked for: {}", told.text), ..told }
@@ -151,6 +154,7 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
         | Fact::HotProgress(..)
         | Fact::Reject(_)
         | Fact::Selected(_)
+        | Fact::Coding(..)
         | Fact::Interim(_) => 0,
     }
 }
@@ -204,7 +208,8 @@ fn attempt(target: &str, status: u16, connect_us: u64, first_byte_us: u64, reuse
 pub(crate) mod tests {
     use super::*;
     use samovar_reason::{
-        Change, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable, Upstream,
+        Change, Coding, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable,
+        Upstream,
     };
 
     /// One fact of every kind with every reason it can have.
@@ -251,6 +256,7 @@ pub(crate) mod tests {
         all.extend(Files::ALL.iter().map(|r| Fact::Files(*r, text())));
         all.extend(Gate::ALL.iter().map(|r| Fact::Gate(*r, text())));
         all.extend(Change::ALL.iter().map(|r| Fact::Change(*r, text())));
+        all.extend(Coding::ALL.iter().map(|r| Fact::Coding(*r, Some("br"))));
         all.extend(Reject::ALL.iter().map(|r| Fact::Reject(*r)));
         all
     }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use samovar_reason::{
-    Change, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable, Upstream,
+    Change, Coding, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable,
+    Upstream,
 };
 
 /// Where an answer came from.
@@ -72,6 +73,8 @@ pub enum Fact {
     Selected(&'static str),
     /// This request made stored answers of these URLs and groups invalid; how many there were.
     Invalidated(u64, Vec<String>),
+    /// Whether it went out compressed, and in which coding.
+    Coding(Coding, Option<&'static str>),
     /// What was found when the same was last asked for.
     Before(Box<Fact>),
     /// What the rule's gate said of the client: its address, its rate, its credentials; or where it was sent.

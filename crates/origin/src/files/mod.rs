@@ -79,6 +79,19 @@ impl Files {
         opened::answer(open)
     }
 
+    /// The file beside `open` whose name is the same with `.extension` behind it, if there is one that is not older: the
+    /// same content, compressed by somebody else.
+    pub fn sibling(&self, open: &Opened, extension: &str) -> Option<Opened> {
+        let rel = format!("{}.{extension}", open.rel.trim_start_matches('/'));
+        let held = self.root.now().ok()?;
+        let found = self.root.open(&held, rel.as_bytes(), READ).ok()?;
+        if found.kind() != FileType::RegularFile || Version::of(&found.stat).mtime_ns < open.version.mtime_ns
+        {
+            return None;
+        }
+        Some(Opened::new(File::from(found.fd), &found.stat, format!("/{rel}"), open.content_type.clone()))
+    }
+
     /// The version of the file or folder at `rel` (decoded, leading slash, as in [`Opened::rel`]) as it is
     /// now; `None` if there is none. Where a folder cannot be watched, comparing it with
     /// [`Opened::version`] tells in O(1) whether a stored answer still holds.

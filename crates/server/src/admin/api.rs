@@ -5,7 +5,7 @@ use super::shapes::{
     Changed, EntryShape, ExplainAsk, LimitShape, ListAsk, PurgeAsk, PurgeReceipt, Refusal, RuleAdd, RuleMove,
     RuleSet, RuleShape, ShowAsk, SiteAsk, TraceAsk, entry,
 };
-use super::{explain, limits, metrics};
+use super::{compression, explain, limits, metrics};
 use crate::clock;
 use crate::config::{self, Position};
 use crate::state::Shared;
@@ -56,6 +56,7 @@ pub fn router(shared: App, guard: Guard) -> Router {
     let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(status))
         .routes(routes!(limit_list))
+        .routes(routes!(compression_told))
         .routes(routes!(cache_list))
         .routes(routes!(cache_show))
         .routes(routes!(purge))
@@ -110,6 +111,13 @@ async fn status(State(app): State<App>) -> Json<serde_json::Value> {
 #[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = Vec<LimitShape>)))]
 async fn limit_list(State(app): State<App>) -> Json<Vec<LimitShape>> {
     Json(limits::limits(&app).await)
+}
+
+/// What compression did: bytes before and after by media type and coding, and what it cost.
+#[utoipa::path(get, path = "/v1/compression",
+    responses((status = 200, description = "Figures", body = serde_json::Value)))]
+async fn compression_told(State(app): State<App>) -> Json<serde_json::Value> {
+    Json(compression::told(&app))
 }
 
 /// The entries of the memory and hot tiers.

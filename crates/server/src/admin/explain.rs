@@ -150,6 +150,7 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
             if let Some((entry, decision)) = &found {
                 let given_ms = samovar_policy::lifetime_given_ms(&entry.freshness());
                 facts.push(Fact::Lifetime(entry.freshness().source, given_ms));
+                facts.extend(pipeline::foreseen(&snapshot, &route, headers, entry));
                 facts.extend(hot(&snapshot, &route, entry, decision, now.mono_ms));
             }
             said

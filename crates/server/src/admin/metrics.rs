@@ -131,6 +131,7 @@ pub fn text(app: &Shared) -> String {
     let started = app.started_wall_ms as f64 / 1_000.0;
     head("samovar_start_time_seconds", "gauge", "When the process started.", &[(String::new(), started)]);
     upstreams(app, &mut head);
+    super::compression::metrics(app, &mut head);
     histogram(app, &mut out);
     out.push_str("# EOF\n");
     out

@@ -4,6 +4,7 @@
 //! `explain` tries a request dry, `metrics` speaks Prometheus. Not here: the commands that ask it (`cli`).
 
 mod api;
+mod compression;
 mod explain;
 mod guard;
 mod limits;

@@ -1,7 +1,7 @@
 //! The bodies of the admin API, version 1. Keys are added, never renamed.
 
-use samovar_cache::{Body, Entry, State};
-use samovar_policy::Now;
+use samovar_cache::{Body, Entry, Form, State};
+use samovar_policy::{Coding, Now};
 use samovar_reason::Explain;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -27,8 +27,10 @@ pub struct EntryShape {
     pub parts: Vec<[u64; 2]>,
     /// Of a partial entry: length of the whole, bytes.
     pub total_bytes: Option<u64>,
-    /// What it costs in all, bytes.
+    /// What it costs in all, bytes, coded forms of the body apart.
     pub weight_bytes: u64,
+    /// Coded forms of the body that are here, and their bytes.
+    pub forms: Vec<(&'static str, u64)>,
     /// Age, s.
     pub age_s: u64,
     /// Remaining freshness, s; negative when stale, absent for "until it changes".
@@ -82,6 +84,13 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
             _ => None,
         },
         weight_bytes: entry.weight_bytes(),
+        forms: Coding::ALL
+            .into_iter()
+            .filter_map(|coding| match entry.form(coding.place()) {
+                Form::Made(bytes) => Some((coding.name(), bytes.len() as u64)),
+                Form::Unmade | Form::Making | Form::Worthless => None,
+            })
+            .collect(),
         age_s: samovar_policy::age_ms(&entry.freshness(), now) / 1_000,
         ttl_s: (ttl_ms != i64::MAX).then_some(ttl_ms.div_euclid(1_000)),
         lifetime: entry.freshness().source.code(),

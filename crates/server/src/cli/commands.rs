@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-type Outcome = Result<ExitCode, Failed>;
+pub(super) type Outcome = Result<ExitCode, Failed>;
 
 /// `samovar check`.
 pub fn check(path: &Path, as_json: bool) -> Outcome {
@@ -365,11 +365,11 @@ pub fn rule_move(server: &Server, site: &str, id: &str, to: String) -> Outcome {
     rule_changed(server, &value)
 }
 
-fn word(value: &Value, name: &str) -> String {
+pub(super) fn word(value: &Value, name: &str) -> String {
     safe(value.get(name).and_then(Value::as_str).unwrap_or_default())
 }
 
-fn number(value: &Value, name: &str) -> u64 {
+pub(super) fn number(value: &Value, name: &str) -> u64 {
     value.get(name).and_then(Value::as_u64).unwrap_or(0)
 }
 

@@ -2,6 +2,7 @@
 
 mod client;
 mod commands;
+mod compression;
 mod serve;
 mod show;
 mod upstreams;
@@ -95,6 +96,11 @@ enum Command {
     },
     /// Every limit in force: its value, who says so, and how much of it is used.
     Limits {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// What compression did: bytes before and after by media type and coding, and what it cost.
+    Compression {
         #[command(flatten)]
         server: Server,
     },
@@ -324,6 +330,7 @@ pub fn main() -> ExitCode {
         },
         Command::Upstream { command } => upstreams::run(command),
         Command::Limits { server } => commands::limits(&server),
+        Command::Compression { server } => compression::told(&server),
         Command::Status { server } => commands::status(&server),
     };
     match result {

@@ -39,8 +39,8 @@ pub use plain::{from_folder, from_origin};
 pub use read::FILE_MAX_BYTES;
 pub use render::{Place, Report, place};
 pub use settings::{
-    AccessLog, Budget, Certificate, ErrorDetail, HotBounds, LimitSettings, LogFormat, LogSettings,
-    MemorySettings, ServerSettings, Settings, TargetSettings, Watched,
+    AccessLog, Budget, Certificate, CompressionSettings, ErrorDetail, HotBounds, LimitSettings, LogFormat,
+    LogSettings, MemorySettings, ServerSettings, Settings, TargetSettings, Watched,
 };
 pub use units::{show_duration, show_size, size_bytes};
 pub use upstreams::{

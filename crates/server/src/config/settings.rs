@@ -5,6 +5,7 @@
 use super::net::{Listen, TrustedProxies};
 use super::upstreams::{FastCgiTarget, GateSettings, UpstreamSettings};
 use samovar_origin::FilesSettings;
+use samovar_policy::Coding;
 use samovar_rules::{HotWish, Rule, Site, Sites, TargetId};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ pub struct Settings {
     pub hot: HotWish,
     /// `[hot]`: how much a core prepares at most.
     pub hot_bounds: HotBounds,
+    /// `[compression]`.
+    pub compression: CompressionSettings,
     /// The sites with their rules.
     pub sites: Sites,
     /// What `https://` listeners show.
@@ -50,6 +53,33 @@ pub struct HotBounds {
     pub entries_max: usize,
     /// Their keys, heads and bookkeeping, bytes.
     pub heads_max_bytes: u64,
+}
+
+/// `[compression]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompressionSettings {
+    /// Levels for what is stored, by [`Coding::place`].
+    pub levels: [u32; 3],
+    /// Levels for what is compressed while it is sent, likewise.
+    pub on_the_fly: [u32; 3],
+    /// Threads; `None` for one for every four cores.
+    pub workers: Option<usize>,
+    /// How busy a core may be, in hundredths, for another answer to be compressed on the fly.
+    pub yield_at_percent: u8,
+    /// Answers a core compresses on the fly at once.
+    pub streams_max: u64,
+}
+
+impl CompressionSettings {
+    /// The level for a stored answer.
+    pub fn level(&self, coding: Coding) -> u32 {
+        self.levels.get(coding.place()).copied().unwrap_or(1)
+    }
+
+    /// The level on the fly.
+    pub fn level_on_the_fly(&self, coding: Coding) -> u32 {
+        self.on_the_fly.get(coding.place()).copied().unwrap_or(1)
+    }
 }
 
 /// A site's certificate.

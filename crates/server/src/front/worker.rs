@@ -3,6 +3,8 @@
 use super::accept::Listener;
 use super::side::{Side, bounds, connection, hot_listener, limits};
 use super::tls;
+use crate::clock;
+use crate::compress::processor_us;
 use crate::pipeline::{self, Connection};
 use crate::state::{Core, Job, Place, Shared};
 use http_body_util::BodyExt;
@@ -152,6 +154,9 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
     loop {
         tick.tick().await;
         hub.sweep();
+        core.load.look(processor_us(), clock::mono_us());
+        core.counters.busy_percent.set(core.load.busy_percent());
+        core.counters.coding_streams.set(core.load.streams());
         ticks += 1;
         if core.shared.epoch() != epoch {
             let snapshot = core.shared.snapshot();

@@ -5,6 +5,7 @@ use super::arrive::RequestBody;
 use super::exchange::{Exchange, Route};
 use super::page::Page;
 use super::respond::Ready;
+use super::{coding, siblings};
 use crate::state::{FilesTarget, Scripts, Snapshot, Target};
 use crate::upstream::{Answered, Failed, Places};
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_cache::FillFailure;
 use samovar_origin::{Answer, AnswerBody, Asked, Client, Failure, Files, Interim, Resolved, Script, Timing};
 use samovar_reason::{Explain, Files as FilesReason, Upstream};
-use samovar_rules::{Site, TargetId};
+use samovar_rules::{AskOrigin, Site, TargetId};
 use samovar_trace::Fact;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -50,6 +51,10 @@ impl Question {
         // Ours alone: a client that claimed capabilities would be answered, through the cache, for everyone.
         headers
             .insert(samovar_policy::CAPABILITY_FIELD, HeaderValue::from_static(samovar_policy::CAPABILITY));
+        if coding::wish_of(&x.snapshot, route).is_some() {
+            // What was made of its tags here it does not know.
+            samovar_policy::plain_tags(&mut headers);
+        }
         Question {
             core: x.core.index,
             snapshot: Arc::clone(&x.snapshot),
@@ -378,8 +383,13 @@ async fn from_files(
         }
         Resolved::File(opened) => opened,
     };
-    let made_of = target.tags(&rel.rel, &path);
-    Ok(own(Files::answer(rel), made_of, target))
+    let mut made_of = target.tags(&rel.rel, &path);
+    let wish = coding::wish_of(&question.snapshot, route).filter(|wish| wish.asks == AskOrigin::Siblings);
+    let answer = match wish {
+        Some(wish) => siblings::answer(target, rel, &wish, &question.headers, &mut made_of),
+        None => Files::answer(rel),
+    };
+    Ok(own(answer, made_of, target))
 }
 
 /// A path as the file system names it, which is how changes are told.

@@ -2,6 +2,7 @@
 //!
 //! It counts what it hands out and closes the request's record when it is dropped.
 
+use super::coded::Coded;
 use super::finish::Finish;
 use bytes::{Buf, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
@@ -40,6 +41,10 @@ pub enum Source {
     GrowingRange(Reader, u64, u64),
     /// An origin's frames; the announced length.
     Stream(Frames, Option<u64>),
+    /// Another one, compressed on the way.
+    Coded(Box<Coded>),
+    /// It could not be begun, for this reason.
+    Failed(Box<str>),
     /// An extent of a file that nobody has begun to read.
     File {
         /// The open file.
@@ -75,8 +80,58 @@ impl Source {
             Source::GrowingRange(_, _, left) => Some(*left),
             Source::Stream(_, len) => *len,
             Source::File { len, .. } => Some(*len),
+            Source::Coded(_) | Source::Failed(_) => None,
         }
     }
+
+    /// An extent that nobody has begun to read becomes frames like any other.
+    pub(super) fn opened(self) -> Source {
+        match self {
+            Source::File { file, offset, len } => {
+                Source::Stream(samovar_origin::file_stream(file, offset, len), Some(len))
+            }
+            source => source,
+        }
+    }
+
+    /// The next frame.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failed>>> {
+        let piece = match self {
+            Source::Empty | Source::File { .. } => return Poll::Ready(None),
+            Source::Parts(parts, left) => {
+                let part = parts.pop_front();
+                *left -= part.as_ref().map_or(0, |part| part.len() as u64);
+                return Poll::Ready(part.map(|part| Ok(Frame::data(part))));
+            }
+            Source::Growing(reader) => std::task::ready!(reader.poll_next(cx)),
+            Source::GrowingRange(reader, skip, left) => {
+                std::task::ready!(next_of_range(reader, skip, left, cx))
+            }
+            Source::Stream(frames, _) => {
+                let frame = std::task::ready!(frames.as_mut().poll_frame(cx));
+                return Poll::Ready(frame.map(|frame| {
+                    frame.map_err(|failure| Failed { reason: failure.reason, detail: failure.detail.into() })
+                }));
+            }
+            Source::Coded(coded) => return coded.poll_next(cx),
+            Source::Failed(why) => {
+                let detail = std::mem::take(why).into();
+                return Poll::Ready(Some(Err(Failed { reason: Upstream::Reset, detail })));
+            }
+        };
+        Poll::Ready(piece.map(|piece| {
+            let failed = |failure: FillFailure| Failed { reason: failure.reason, detail: failure.detail };
+            piece.map(Frame::data).map_err(failed)
+        }))
+    }
+}
+
+/// Why there is no next frame.
+pub struct Failed {
+    /// The reason.
+    pub reason: Upstream,
+    /// The particulars.
+    pub detail: Arc<str>,
 }
 
 /// The next piece of a range; nothing is waited for once the range is out.
@@ -120,13 +175,8 @@ pub struct Body {
 impl Body {
     /// A body whose request is finished when it is dropped.
     pub fn new(source: Source, finish: Finish) -> Body {
-        // From here on it is read: as frames like any other.
-        let source = match source {
-            Source::File { file, offset, len } => {
-                Source::Stream(samovar_origin::file_stream(file, offset, len), Some(len))
-            }
-            source => source,
-        };
+        // From here on it is read.
+        let source = source.opened();
         let len_bytes = source.len_bytes();
         Body { source, finish: Some(finish), cut: None, over: false, len_bytes }
     }
@@ -178,47 +228,15 @@ impl HttpBody for Body {
             this.source = Source::Empty;
             return Poll::Ready(Some(Err(cut)));
         }
-        let piece = match &mut this.source {
-            Source::Empty | Source::File { .. } => return this.end(),
-            Source::Parts(parts, left) => match parts.pop_front() {
-                Some(part) => {
-                    *left -= part.len() as u64;
-                    part
-                }
-                None => return this.end(),
-            },
-            Source::Growing(reader) => match std::task::ready!(reader.poll_next(cx)) {
-                Some(Ok(piece)) => piece,
-                Some(Err(failure)) => {
-                    return this.break_off(failure.reason, &failure.detail, cx);
-                }
-                None => return this.end(),
-            },
-            Source::GrowingRange(reader, skip, left) => {
-                match std::task::ready!(next_of_range(reader, skip, left, cx)) {
-                    Some(Ok(piece)) => piece,
-                    Some(Err(failure)) => {
-                        return this.break_off(failure.reason, &failure.detail, cx);
-                    }
-                    None => return this.end(),
-                }
+        match std::task::ready!(this.source.poll_next(cx)) {
+            Some(Ok(frame)) => {
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                this.sent(bytes);
+                Poll::Ready(Some(Ok(frame)))
             }
-            Source::Stream(frames, _) => match std::task::ready!(frames.as_mut().poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    if let Some(data) = frame.data_ref() {
-                        let bytes = data.len();
-                        this.sent(bytes);
-                    }
-                    return Poll::Ready(Some(Ok(frame)));
-                }
-                Some(Err(failure)) => {
-                    return this.break_off(failure.reason, &failure.detail, cx);
-                }
-                None => return this.end(),
-            },
-        };
-        this.sent(piece.len());
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+            Some(Err(failed)) => this.break_off(failed.reason, &failed.detail, cx),
+            None => this.end(),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
@@ -229,6 +247,8 @@ impl HttpBody for Body {
                 Source::Growing(_) => false,
                 Source::GrowingRange(_, _, left) => *left == 0,
                 Source::Stream(frames, _) => frames.is_end_stream(),
+                Source::Coded(coded) => coded.is_over(),
+                Source::Failed(_) => false,
             }
     }
 
@@ -237,7 +257,9 @@ impl HttpBody for Body {
             Source::Empty | Source::File { .. } => SizeHint::with_exact(0),
             Source::Parts(_, left) => SizeHint::with_exact(*left),
             // The length is announced by the field; claiming it here again would have to count what was read.
-            Source::Growing(_) | Source::GrowingRange(..) => SizeHint::default(),
+            Source::Growing(_) | Source::GrowingRange(..) | Source::Coded(_) | Source::Failed(_) => {
+                SizeHint::default()
+            }
             Source::Stream(frames, _) => frames.size_hint(),
         }
     }

@@ -274,12 +274,18 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
     if hit.share == Share::NotModified {
         counters.hot_not_modified.add(1);
     }
+    let copy = hit.prepared.info().downcast_ref::<Copy>();
+    if let Some((row, plain_bytes)) = copy.and_then(|copy| copy.coded.as_ref())
+        && hit.share == Share::Whole
+    {
+        row.add(*plain_bytes, hit.body_bytes);
+    }
     let logged = core.shared.access_log.is_on();
     if !logged && counters.hot.get() % HOT_SAMPLE != 1 {
         return;
     }
-    if let Some(copy) = hit.prepared.info().downcast_ref::<Copy>() {
-        copy.0.entry().add_hits(if logged { 1 } else { HOT_SAMPLE });
+    if let Some(copy) = copy {
+        copy.hot.entry().add_hits(if logged { 1 } else { HOT_SAMPLE });
     }
     let key = hit.prepared.key();
     let text = |value: Option<&[u8]>| value.map(|v| String::from_utf8_lossy(v).into_owned());

@@ -7,7 +7,7 @@ use super::manner::{self, Manner, manner};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
 use super::route::{Routed, wishes_for};
-use super::{attempt, fill, part, pass, promote};
+use super::{attempt, coding, fill, part, pass, promote};
 use crate::state::Snapshot;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use samovar_cache::{Ask, Body as Stored, Decided, Entry, Joined, Step, Ticket};
@@ -200,6 +200,9 @@ impl Looked {
         // What asks the origin is boxed: a hit must not carry its room from place to place.
         loop {
             match next {
+                Next::Serve(entry, ..) if coding::unfit(&x, &route, &entry) => {
+                    next = Next::Pass(note_pass(&mut x, Lookup::CodingUnfit));
+                }
                 Next::Serve(entry, decision, ticket) => {
                     if let Some(ticket) = ticket {
                         fill::refresh_beside(&x, &route, ticket, Arc::clone(&entry));

@@ -3,10 +3,12 @@
 //! The grant names everything the engine's answer depended on, by raw bytes: equal bytes, equal answer. Not
 //! here: recognising requests (`samovar_hot`).
 
+use super::coding;
 use super::dress;
 use super::exchange::{Exchange, Route};
 use super::respond::add_vary;
 use super::route::{is_of_files_alone, route_as};
+use crate::compress::Row;
 use crate::state::Snapshot;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, Version, header};
@@ -14,7 +16,7 @@ use samovar_cache::{Body, Entry, HotCopy};
 use samovar_hot::{CookieWish, Grant, Lifetime, Prepared, StateCell, VaryValue};
 use samovar_policy::{ReuseDecision, Verdict};
 use samovar_reason::Hot;
-use samovar_rules::Rule;
+use samovar_rules::{CodingWish, Rule};
 use samovar_trace::Fact;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
@@ -24,11 +26,15 @@ const HOT_OVERHEAD_BYTES: u64 = 512;
 
 /// What a prepared answer holds on to: its entry, whose state it looks at.
 #[derive(Debug)]
-pub(super) struct Copy(pub(super) HotCopy);
+pub(super) struct Copy {
+    pub(super) hot: HotCopy,
+    /// Where coded answers are counted, and how many bytes the plain body has.
+    pub(super) coded: Option<(Arc<Row>, u64)>,
+}
 
 impl StateCell for Copy {
     fn cell(&self) -> &AtomicU8 {
-        self.0.entry().state_cell()
+        self.hot.entry().state_cell()
     }
 }
 
@@ -104,7 +110,6 @@ fn grant(
     if let Some(why) = barred(rule, entry, decision) {
         return Err(why);
     }
-    let body = entry.whole().ok_or(Hot::Incomplete)?;
     if x.version != Version::HTTP_11 {
         return Err(Hot::VersionNotHot);
     }
@@ -117,6 +122,11 @@ fn grant(
     let site = route.site_in(snapshot).ok_or(Hot::NotStored)?;
     let vary = VaryValue::of(names(x, snapshot, rule, entry).iter(), &x.headers).ok_or(Hot::TooManyFields)?;
     let mut headers: HeaderMap = entry.headers();
+    let prepares = match &rule.coding {
+        Some(wish) => coding::prepare(x, wish, entry, &mut headers).ok_or(Hot::CodingPending)?,
+        None => coding::Prepares { body: entry.whole().ok_or(Hot::Incomplete)?, row: None, one_form: false },
+    };
+    let (is_coded, one_form) = (prepares.row.is_some(), prepares.one_form);
     samovar_policy::strip_surrogate_control(&mut headers);
     add_vary(&mut headers, rule.vary_headers.iter().map(|v| &v.name));
     if let Some(value) = &rule.wishes.client_cache_control {
@@ -129,7 +139,7 @@ fn grant(
     let head_bytes = headers.iter().map(|(n, v)| (n.as_str().len() + v.len() + 4) as u64).sum::<u64>()
         + (target.len() + entry.key().len()) as u64;
     let charge = x.core.shared.cache.budget().charge(head_bytes + HOT_OVERHEAD_BYTES);
-    let copy = Arc::new(Copy(entry.hot_copy(charge)));
+    let copy = Arc::new(Copy { hot: entry.hot_copy(charge), coded: prepares.row });
     let now_ms = x.at.mono_ms;
     let life = Lifetime {
         state: Arc::clone(&copy) as Arc<dyn StateCell>,
@@ -142,7 +152,11 @@ fn grant(
         },
     };
     let name = site.cache_status.then_some("Samovar");
-    let prepared = Prepared::new(entry.status(), &headers, body, life, name, entry.key().into(), copy)?;
+    let mut prepared =
+        Prepared::new(entry.status(), &headers, prepares.body, life, name, entry.key().into(), copy)?;
+    if one_form {
+        prepared = prepared.one_form_of_several(is_coded);
+    }
     let grant = Grant {
         listener: x.conn.listener,
         host: Bytes::copy_from_slice(host.as_bytes()),
@@ -192,12 +206,23 @@ fn names(x: &Exchange, snapshot: &Snapshot, rule: &Rule, entry: &Entry) -> Vec<H
     if !rule.vary_cookies.is_empty() {
         names.push(header::COOKIE);
     }
+    if rule.coding.as_ref().is_some_and(|wish| depends_on_codings(wish, entry)) {
+        names.push(header::ACCEPT_ENCODING);
+    }
     if snapshot.settings.server.trusted_proxies.trusts(x.conn.ip()) {
         names.push(HeaderName::from_static("x-forwarded-proto"));
     }
     names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
     names.dedup();
     names
+}
+
+/// Whether another Accept-Encoding would get another answer: another form, the origin's own word, or a refusal.
+fn depends_on_codings(wish: &CodingWish, entry: &Entry) -> bool {
+    let headers = entry.headers();
+    !wish.require.is_empty()
+        || samovar_rules::is_coded(&headers)
+        || wish.worth(entry.status(), &headers, entry.len_bytes()).is_ok()
 }
 
 /// What cookies do to a hot answer: nothing where the rule ignores all or has them in the key (then equal raw

@@ -2,6 +2,7 @@
 //! the engine with its body.
 
 use super::body::{Body, Source};
+use super::coding::{self, Plan};
 use super::dress::dress;
 use super::exchange::{Exchange, Route};
 use super::finish::{Came, Finish};
@@ -76,9 +77,13 @@ impl Ready {
             ReplyBody::Entry(entry) => entry.len_bytes(),
             ReplyBody::Source(source) => source.len_bytes(),
         };
+        let of = coding::Of { status, body: &body, len, tier, selectable };
+        let plan = coding::plan(&mut x, route.as_ref(), &of, &mut headers);
         let selected = match len {
             Some(bytes) if selectable => {
-                samovar_policy::select(&x.method, &x.headers, status, &headers, bytes)
+                let selected = samovar_policy::select(&x.method, &x.headers, status, &headers, bytes);
+                // Ranges are of the plain body.
+                if plan.coding().is_some() && cuts(&selected) { Selected::Whole } else { selected }
             }
             _ => Selected::Whole,
         };
@@ -86,7 +91,11 @@ impl Ready {
         let shared =
             (tier == Tier::Memory || status_field.stored || status_field.collapsed) && own_fields.is_empty();
         headers.extend(own_fields);
-        let source = shape(selected, body, len, &mut status, &mut headers, &mut x);
+        let source = match plan {
+            Plan::Plain => shape(selected, body, len, &mut status, &mut headers, &mut x),
+            plan if selected == Selected::Whole => coded(plan, body, &mut headers, &x),
+            _ => shape(selected, body, None, &mut status, &mut headers, &mut x),
+        };
         if let Some(ms) = age_ms {
             headers.insert(header::AGE, HeaderValue::from(ms / 1_000));
         }
@@ -114,6 +123,20 @@ impl Ready {
         }
         response
     }
+}
+
+/// Whether it is about a part.
+fn cuts(selected: &Selected) -> bool {
+    matches!(selected, Selected::Range { .. } | Selected::Ranges(_) | Selected::Unsatisfiable)
+}
+
+/// The whole of it, in a coding.
+fn coded(plan: Plan, body: ReplyBody, headers: &mut HeaderMap, x: &Exchange) -> Source {
+    let source = coding::body(x, plan, whole(body).opened(), headers);
+    if let Some(bytes) = source.len_bytes().filter(|_| !matches!(source, Source::Empty)) {
+        set_length(headers, bytes);
+    }
+    source
 }
 
 /// What the conditions or ranges select (RFC 9110 §13, §14): changes head and body accordingly.

@@ -1,14 +1,15 @@
 //! Routed: site, rule and key are known, and what the rule wishes for this target.
 
 use super::arrive::{Arrived, RequestBody};
+use super::coding;
 use super::exchange::{Exchange, Route};
 use super::page::Page;
 use super::respond::Ready;
 use crate::state::{Snapshot, Target};
-use http::{Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_policy::{LifetimeWish, Wishes};
-use samovar_reason::{Change, Explain, Route as Why};
-use samovar_rules::{RequestParts, Rewritten, Site};
+use samovar_reason::{Change, Coding, Explain, Route as Why};
+use samovar_rules::{CodingWish, RequestParts, Rewritten, Site};
 use samovar_trace::Fact;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,6 +31,14 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
     match route_as(&x, &x.method) {
         Ok((route, mut facts)) => {
             x.facts.append(&mut facts);
+            if let Some(wish) = coding::wish_of(&x.snapshot, &route) {
+                if wish.refuses(&x.headers) {
+                    return Err(Box::new(refused(x, route, &wish)));
+                }
+                if x.headers.contains_key(header::IF_MATCH) {
+                    samovar_policy::plain_tags(&mut x.headers);
+                }
+            }
             Ok(Routed { x, route, body, body_bytes })
         }
         Err((why, detail)) => {
@@ -42,6 +51,15 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
             Err(Box::new(Ready::page(x, None, page)))
         }
     }
+}
+
+/// The rule requires a coding, and the client takes none of them.
+fn refused(mut x: Box<Exchange>, route: Route, wish: &CodingWish) -> Ready {
+    x.note(Fact::Coding(Coding::Required, None));
+    let mut ready = Ready::page(x, Some(route), coding::refusal(wish));
+    let varies = HeaderMap::from_iter([(header::VARY, HeaderValue::from_static("Accept-Encoding"))]);
+    ready.add_fields(varies);
+    ready
 }
 
 /// Where a request goes, and by which key its answer would be stored, had it been made with `method`.

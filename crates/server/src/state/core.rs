@@ -1,6 +1,7 @@
 //! What one core has for itself.
 
 use super::Shared;
+use crate::compress::Load;
 use crate::metrics::CoreCounters;
 use samovar_hot::Hub;
 use std::cell::OnceCell;
@@ -30,6 +31,8 @@ pub struct Core {
     pub shared: Arc<Shared>,
     /// Its counters.
     pub counters: Arc<CoreCounters>,
+    /// How busy it is.
+    pub load: Load,
     /// Its hot tier; set once the core runs.
     pub hub: OnceCell<Rc<Hub>>,
 }
@@ -38,6 +41,6 @@ impl Core {
     /// Core number `index`.
     pub fn new(index: usize, shared: Arc<Shared>) -> Rc<Core> {
         let counters = shared.counters.get(index).cloned().unwrap_or_default();
-        Rc::new(Core { index, shared, counters, hub: OnceCell::new() })
+        Rc::new(Core { index, shared, counters, load: Load::default(), hub: OnceCell::new() })
     }
 }

@@ -16,6 +16,7 @@ pub use self::snapshot::Snapshot;
 pub use self::targets::{FilesTarget, Scripts, Target};
 pub use self::users::Checked;
 
+use crate::compress::Workers;
 use crate::log::AccessLog;
 use crate::metrics::CoreCounters;
 use arc_swap::ArcSwap;
@@ -29,6 +30,8 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct Shared {
     /// The cache.
     pub cache: Arc<Cache>,
+    /// Threads that compress what is stored.
+    pub compress: Workers,
     /// The configuration in force.
     current: ArcSwap<Snapshot>,
     /// Its epoch, apart, for the hot tier.
@@ -81,7 +84,9 @@ impl Shared {
         // Each core keeps its share.
         let (records, bytes) =
             ((log.traces / cores.max(1)).max(1), snapshot.settings.traces_bytes() / cores.max(1));
+        let compressing = snapshot.settings.compression.workers.unwrap_or_else(|| cores.div_ceil(4));
         Arc::new(Shared {
+            compress: Workers::new(compressing, &cache),
             cache,
             current: ArcSwap::from_pointee(snapshot),
             epoch,

@@ -214,5 +214,7 @@ fn mark(site: &Site, rule: &Rule) -> Arc<str> {
         let mapped = (&acts.cookie_paths, &acts.cookie_domains, acts.unshared());
         format!("{told:?} {mapped:?}").hash(&mut hasher);
     }
+    // How the origin was asked shapes what it answered; what is made of it here does not.
+    rule.coding.as_ref().map(|wish| (wish.asks as u8, &wish.codings)).hash(&mut hasher);
     format!("{}/{}#{:016x}", site.name, rule.id, hasher.finish()).into()
 }

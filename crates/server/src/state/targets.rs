@@ -40,6 +40,11 @@ impl FilesTarget {
         }
         tags
     }
+
+    /// The tag of one file, whether it is there or not.
+    pub fn tag_of(&self, rel: &str) -> Box<str> {
+        format!("file:{}{rel}", self.tag).into()
+    }
 }
 
 fn folder_of(rel: &str) -> &str {

@@ -2,7 +2,7 @@
 //!
 //! Not here: how the stream is cut.
 
-use crate::rig::PATHS;
+use crate::rig::{CODED, CODINGS, PATHS};
 
 /// A small generator, so that a failing case can be run again.
 pub struct Dice(pub u64);
@@ -116,6 +116,8 @@ const PLAIN: &[&str] = &[
     "DNT: 1",
     "TE: trailers",
     "Accept-Encoding: br;q=1.0, gzip",
+    "Accept-Encoding: gzip, deflate, br, zstd",
+    "Accept-Encoding: zstd",
     "Content-Length: 0",
     "Keep-Alive: timeout=5",
     "Cache-Control:",
@@ -140,6 +142,14 @@ const ODD: &[&str] = &[
     "If-None-Match: w/\"x\"",
     "If-None-Match: \"x\",",
     "If-None-Match: *, \"x\"",
+    "If-None-Match: W/\"x--gzip\"",
+    "If-None-Match: W/\"x--br\"",
+    "If-None-Match: \"x\", W/\"x--br\"",
+    "If-None-Match: W/\"x--gzip\", \"x\"",
+    "If-None-Match: \"x--gzip\"",
+    "If-None-Match: W/\"y--gzip\"",
+    "If-Match: W/\"x--gzip\"",
+    "Range: bytes=0-1\r\nIf-Range: W/\"x--gzip\"",
     "If-Modified-Since: Fri, 20 Nov 2020 12:00:00 GMT",
     "If-Modified-Since: Fri, 20 Nov 2020 11:59:59 GMT",
     "If-Modified-Since: Fri, 20 Nov 2020 12:00:01 GMT",
@@ -233,6 +243,13 @@ const ODD: &[&str] = &[
     "Accept-Language: de, en;q=0.5",
     "Accept-Language: \u{e9}",
     "Accept-Encoding: gzip, identity",
+    "Accept-Encoding: gzip;q=0",
+    "Accept-Encoding: identity;q=0, gzip",
+    "Accept-Encoding: *",
+    "Accept-Encoding: *;q=0",
+    "Accept-Encoding:",
+    "Accept-Encoding: gzip\r\nAccept-Encoding: br",
+    "Accept-Encoding: identity, gzip;q=0.5",
     "Content-Length: x",
     "Content-Length: 0, 0",
     "Content-Length: +0",
@@ -297,6 +314,9 @@ fn request(dice: &mut Dice, odd: usize) -> Vec<u8> {
     let version = if strange(dice, 60) { dice.of(ODD_VERSIONS) } else { "HTTP/1.1" };
     let host = if strange(dice, 60) { dice.of(ODD_HOSTS) } else { "Host: test" };
     let mut fields = vec![host.to_string()];
+    if CODED.contains(&target) && !dice.one_in(3) {
+        fields.push(format!("Accept-Encoding: {}", dice.of(CODINGS)));
+    }
     if dice.one_in(2) {
         fields.extend((0..dice.roll(4)).map(|_| dice.of(PLAIN).to_string()));
     }

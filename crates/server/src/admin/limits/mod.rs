@@ -19,6 +19,7 @@ enum Value {
     Count(u64),
     Bytes(u64),
     Time(Duration),
+    Percent(u8),
     None,
 }
 
@@ -48,6 +49,7 @@ impl Value {
             Value::Count(n) => (n.to_string(), Some(n)),
             Value::Bytes(n) => (about(n), Some(n)),
             Value::Time(t) => (config::show_duration(u64::try_from(t.as_millis()).unwrap_or(u64::MAX)), None),
+            Value::Percent(n) => (format!("{n} %"), Some(u64::from(n))),
             Value::None => ("unlimited".to_owned(), None),
         }
     }
@@ -145,6 +147,19 @@ fn own(app: &Shared) -> Vec<LimitShape> {
             most(|c| &c.hot_heads_bytes),
         ),
         row("hot", "idle", Value::Time(Duration::from_millis(settings.hot.idle_ms)), None),
+        // Of the core with most.
+        row(
+            "compression",
+            "streams_max",
+            Value::Count(settings.compression.streams_max),
+            most(|c| &c.coding_streams),
+        ),
+        row(
+            "compression",
+            "yield_at",
+            Value::Percent(settings.compression.yield_at_percent),
+            most(|c| &c.busy_percent),
+        ),
         row("log", "traces", Value::Count(settings.log.traces as u64), Some(app.traces())),
         row("log", "traces_max_bytes", Value::Bytes(settings.traces_bytes() as u64), traces),
     ];

@@ -10,8 +10,10 @@ mod site;
 mod upstream;
 
 pub(crate) use acts::{BASIC_AUTH, FIELD_EDIT, RATE, REDIRECT};
-pub(crate) use policy::{POLICY, RULE_HOT, VARY_HEADER, VARY_QUERY};
-pub(crate) use server::{HOT, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, SERVER};
+pub(crate) use policy::{COMPRESS, POLICY, RULE_HOT, VARY_HEADER, VARY_QUERY};
+pub(crate) use server::{
+    COMPRESSION, HOT, LEVELS, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, ON_THE_FLY, SERVER,
+};
 pub(crate) use site::{HANDLER, RULE, SITE};
 pub(crate) use upstream::{EJECT, GATE, MEMBER, PROBE, RETRY, STICKY, UPSTREAM};
 
@@ -36,6 +38,8 @@ pub(crate) static ROOT: Table = Table {
         Key::new("memory", Kind::Table(&MEMORY), "The memory tier.", "").absent("all defaults"),
         Key::new("log", Kind::Table(&LOG), "The access log and the traces.", "").absent("all defaults"),
         Key::new("hot", Kind::Table(&HOT), "The hot tier.", "").absent("all defaults"),
+        Key::new("compression", Kind::Table(&COMPRESSION), "How hard compression tries.", "")
+            .absent("all defaults"),
         Key::new(
             "site",
             Kind::Tables(&SITE),
@@ -54,6 +58,9 @@ pub(crate) static ALL: &[&Table] = &[
     &MEMORY,
     &LOG,
     &HOT,
+    &COMPRESSION,
+    &LEVELS,
+    &ON_THE_FLY,
     &SITE,
     &HANDLER,
     &RULE,
@@ -64,6 +71,7 @@ pub(crate) static ALL: &[&Table] = &[
     &BASIC_AUTH,
     &REDIRECT,
     &FIELD_EDIT,
+    &COMPRESS,
     &GATE,
     &UPSTREAM,
     &MEMBER,

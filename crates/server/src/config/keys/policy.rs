@@ -181,7 +181,57 @@ pub(crate) static POLICY: &[Key] = &[
     )
     .or("1"),
     Key::new("admit_period", Kind::Duration(1), "See `admit_after`.", "\"1h\"").or("\"10s\""),
+    Key::new(
+        "compress",
+        Kind::Either(&[Kind::Bool, Kind::Table(&COMPRESS)]),
+        "Answers are compressed for clients that accept it: stored ones once per coding, in the background; others while they are sent.",
+        "{ codings = [\"br\", \"gzip\"], min_bytes = \"4 KiB\" }",
+    )
+    .or("true"),
+    Key::new(
+        "require_coding",
+        Kind::Many(&Kind::Word(CODINGS)),
+        "A client that accepts none of these is refused with 406.",
+        "[\"gzip\", \"br\"]",
+    )
+    .or("[]"),
 ];
+
+/// The codings that are made here.
+const CODINGS: &[(&str, &str)] = &[("br", "Brotli"), ("zstd", "Zstandard"), ("gzip", "gzip")];
+
+/// Compression of a rule.
+pub(crate) static COMPRESS: Table = Table {
+    title: "compress = { … }",
+    text: "How answers are compressed. What is not written is as declared here.",
+    groups: &[&[
+        Key::new(
+            "codings",
+            Kind::Many(&Kind::Word(CODINGS)),
+            "The codings that are made, the first where the client has no wish of its own.",
+            "[\"zstd\", \"gzip\"]",
+        )
+        .absent("`br`, `zstd`, `gzip` for what is stored, `zstd`, `gzip`, `br` for what is compressed while it is sent"),
+        Key::new(
+            "types",
+            Kind::Many(&Kind::Text(Format::MediaRange)),
+            "Only these media types. `text/event-stream` must be named in full, and is then flushed at each pause.",
+            "[\"text/*\", \"application/json\"]",
+        )
+        .absent("text, XML, JSON, scripts, WebAssembly, SVG, and fonts that are not compressed already"),
+        Key::new("min_bytes", Kind::Size(0), "Smallest body that is compressed.", "\"256 B\"").or("\"1 KiB\""),
+        Key::new(
+            "from_origin",
+            Kind::Word(&[
+                ("plain", "`identity`: it is stored once and compressed here"),
+                ("coded", "the coding that the client gets: what it compresses is stored as it comes, per coding"),
+            ]),
+            "How the origin is asked for what may be stored. What passes the cache by is asked for in the client's own words.",
+            "\"coded\"",
+        )
+        .or("\"plain\""),
+    ]],
+};
 
 /// A request field in the key.
 pub(crate) static VARY_HEADER: Table = Table {

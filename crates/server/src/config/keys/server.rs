@@ -233,3 +233,57 @@ pub(crate) static HOT: Table = Table {
         .or("\"120s\""),
     ]],
 };
+
+/// `[compression]`.
+pub(crate) static COMPRESSION: Table = Table {
+    title: "[compression]",
+    text: "How hard compression tries, and when it gives way. What is compressed is said by rules and sites with `compress`.",
+    groups: &[&[
+        Key::new(
+            "levels",
+            Kind::Table(&LEVELS),
+            "For stored answers, which are compressed once per coding, in the background.",
+            "{ br = 9 }",
+        )
+        .absent("`gzip = 6`, `br = 5`, `zstd = 3`"),
+        Key::new(
+            "on_the_fly",
+            Kind::Table(&ON_THE_FLY),
+            "For answers that are compressed while they are sent.",
+            "{ gzip = 4 }",
+        )
+        .absent("`gzip = 1`, `br = 1`, `zstd = 1`"),
+        Key::new("workers", Kind::Int(1, 64), "Threads that compress stored answers.", "2")
+            .absent("one for every four cores, at least one"),
+        Key::new(
+            "yield_at",
+            Kind::Percent,
+            "Answers on the fly are no longer compressed while a core is busier than this; `\"100%\"` for always.",
+            "\"70%\"",
+        )
+        .or("\"85%\""),
+        Key::new("streams_max", Kind::Int(0, 100_000), "Answers a core compresses on the fly at once.", "64").or("256"),
+    ]],
+};
+
+/// Levels for what is stored.
+pub(crate) static LEVELS: Table = Table {
+    title: "levels = { … }",
+    text: "Levels for stored answers.",
+    groups: &[&[
+        Key::new("gzip", Kind::Int(1, 9), "Of gzip.", "9").or("6"),
+        Key::new("br", Kind::Int(1, 11), "Of Brotli; 11 takes a second for each megabyte.", "9").or("5"),
+        Key::new("zstd", Kind::Int(1, 19), "Of Zstandard.", "9").or("3"),
+    ]],
+};
+
+/// Levels for what is not.
+pub(crate) static ON_THE_FLY: Table = Table {
+    title: "on_the_fly = { … }",
+    text: "Levels for answers that are compressed while they are sent.",
+    groups: &[&[
+        Key::new("gzip", Kind::Int(1, 9), "Of gzip.", "4").or("1"),
+        Key::new("br", Kind::Int(1, 6), "Of Brotli.", "4").or("1"),
+        Key::new("zstd", Kind::Int(1, 9), "Of Zstandard.", "3").or("1"),
+    ]],
+};

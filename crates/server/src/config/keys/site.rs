@@ -100,6 +100,13 @@ pub(crate) static SITE: Table = Table {
             )
             .absent("`true` for upstreams"),
             Key::new(
+                "precompressed",
+                Kind::Bool,
+                "Send `x.css.br`, `x.css.zst` or `x.css.gz` for `x.css` to clients that accept it, if it is not older.",
+                "true",
+            )
+            .or("false"),
+            Key::new(
                 "limits",
                 Kind::Table(&GATE),
                 "How many of its requests may ask the origin at once, and the queue before them.",

@@ -6,6 +6,7 @@
 mod acts;
 mod advice;
 mod balance;
+mod coding;
 mod rule;
 mod server;
 mod site;
@@ -118,6 +119,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         log,
         hot,
         hot_bounds: server::hot_bounds(root),
+        compression: coding::compression(root),
         certificates,
         targets,
         gates,

@@ -14,7 +14,7 @@
 mod origin;
 mod said;
 
-pub use origin::PATHS;
+pub use origin::{CODED, CODINGS, PATHS};
 pub use said::Said;
 
 use samovar::front::Inside;
@@ -34,6 +34,9 @@ config = 1
 [hot]
 enabled = ENABLED
 threshold = 1
+# What is compressed on the way is cut wherever the origin paused, so its bytes are never twice the same.
+[compression]
+streams_max = 0
 [[site]]
 name = "a"
 default = true
@@ -142,6 +145,30 @@ impl Pair {
             }
         }
         self.answers(&all, 0, 0);
+        self.warm_forms();
+    }
+
+    /// Asks for what is compressed until every form of it is there, on both sides, and hot.
+    fn warm_forms(&self) {
+        for path in CODED {
+            for accept in CODINGS {
+                let ask = format!("GET {path} HTTP/1.1\r\nHost: test\r\nAccept-Encoding: {accept}\r\n\r\n");
+                let until = std::time::Instant::now() + PATIENCE;
+                loop {
+                    let answered = self.answers(ask.repeat(2).as_bytes(), 0, 0);
+                    let coded = |said: &Vec<Said>| {
+                        said.first().is_some_and(|said| {
+                            said.fields.iter().any(|(name, _)| name == "content-encoding")
+                        })
+                    };
+                    if coded(&answered.hot) && coded(&answered.engine) {
+                        break;
+                    }
+                    assert!(std::time::Instant::now() < until, "{path} is not compressed: {accept}");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
     }
 
     /// Begins anew with nothing but that: after a connection that ended earlier with the one than with the other, they

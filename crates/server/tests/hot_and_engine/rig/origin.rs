@@ -43,7 +43,16 @@ pub const PATHS: &[&str] = &[
     "/%74ext",
     "/",
     "/last",
+    "/xml",
+    "/xml-weak",
+    "/noise",
 ];
+
+/// What is compressed.
+pub const CODED: &[&str] = &["/xml", "/xml-weak"];
+
+/// What is asked of it before anything is compared; every other Accept-Encoding leads to one of these forms, or to none.
+pub const CODINGS: &[&str] = &["gzip", "br;q=1.0, gzip", "zstd"];
 
 /// Starts it: its URL, and the `Date` of all its answers.
 pub fn start() -> (String, String) {
@@ -148,6 +157,17 @@ fn answer(asked: &Asked, date: &str) -> Vec<u8> {
             (200, format!("{both}{more}"), text(""))
         }
         "/for/x" => (200, "Cache-Control: max-age=0\r\n".to_string(), text("")),
+        "/xml" => (
+            200,
+            format!("{both}Content-Type: text/xml\r\nAccept-Ranges: bytes\r\n"),
+            text("<a>").repeat(300),
+        ),
+        "/xml-weak" => {
+            let fields = format!("{stored}ETag: W/\"x\"\r\nContent-Type: text/xml\r\n");
+            (200, fields, text("<b>").repeat(200))
+        }
+        // Of a type that is compressed, and does not become smaller.
+        "/noise" => (200, format!("{both}Content-Type: text/plain\r\n"), noise(3_000)),
         "/chunked" => return chunked(asked, &both, date),
         _ if path.starts_with("/s") => {
             (200, both, numbered(path.trim_start_matches("/s").parse().unwrap_or(0)))
@@ -197,4 +217,16 @@ fn chunked(asked: &Asked, fields: &str, date: &str) -> Vec<u8> {
 /// So many bytes, of which one can tell what stands where.
 fn numbered(size: usize) -> Vec<u8> {
     (0..size).map(|at| (at % 251) as u8 ^ (at >> 8) as u8).collect()
+}
+
+/// So many bytes that no coding makes fewer.
+fn noise(size: usize) -> Vec<u8> {
+    let mut n = 88_172_645_463_325_252_u64;
+    let next = || {
+        n ^= n << 13;
+        n ^= n >> 7;
+        n ^= n << 17;
+        (n >> 32) as u8
+    };
+    std::iter::repeat_with(next).take(size).collect()
 }
