@@ -112,6 +112,7 @@ fn asked() -> Asked {
         body: None,
         body_bytes: None,
         interim: None,
+        upgrade: None,
         client: Client {
             remote: Some("192.0.2.7:4711".parse().unwrap()),
             local: Some("192.0.2.1:80".parse().unwrap()),

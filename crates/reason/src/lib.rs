@@ -10,11 +10,13 @@ mod client;
 mod lookup;
 mod origin;
 mod store;
+mod upgrade;
 
 pub use client::Reject;
 pub use lookup::{Hot, Lookup, Route};
 pub use origin::{Files, Upstream};
 pub use store::{Lifetime, Store};
+pub use upgrade::Upgrade;
 
 /// What every reason can say of itself.
 pub trait Explain: Copy + Send + Sync + 'static {
@@ -50,6 +52,7 @@ pub fn all() -> Vec<Row> {
     rows.extend(Upstream::rows());
     rows.extend(Files::rows());
     rows.extend(Reject::rows());
+    rows.extend(Upgrade::rows());
     rows
 }
 

@@ -15,6 +15,7 @@ reasons! {
         BodyTimeout = "upstream-body-timeout", "the upstream stopped sending", "raise `body_timeout`";
         QueueFull = "queue-full", "every connection to the upstream is in use and the queue is full", "raise `max_connections`";
         QueueTimeout = "queue-timeout", "no connection to the upstream became free in time", "raise `max_connections`, or find out why it is slow";
+        UpgradedFull = "upgraded-full", "as many connections to the upstream as may have changed to another protocol (WebSocket)", "raise `upgraded_max`, and `max_connections` with it";
         Reset = "upstream-reset", "the upstream closed the connection before it answered", "look at the upstream's own log";
         BadHead = "upstream-bad-head", "the upstream's answer is not HTTP as it should be", "what is wrong with it stands beside; is this an HTTP port?";
         BadFraming = "upstream-bad-framing", "the upstream's answer contradicts itself about its length", "";

@@ -75,6 +75,10 @@ pub struct Rule {
     pub admit_after: u32,
     /// See `admit_after`; ms.
     pub admit_period_ms: u64,
+    /// Largest request body, bytes; `None` for no bound of its own.
+    pub body_max_bytes: Option<u64>,
+    /// Requests for another protocol are not passed on.
+    pub upgrade_off: bool,
 }
 
 /// The hot tier's settings of a rule.

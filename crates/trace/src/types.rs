@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
+use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upgrade, Upstream};
 
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +70,8 @@ pub enum Fact {
     Before(Box<Fact>),
     /// An interim answer of the origin's was passed on, with this status.
     Interim(u16),
+    /// What became of a request for another protocol, or how it ended; the protocol, or the bytes each way.
+    Upgrade(Upgrade, String),
 }
 
 /// The record of one request.

@@ -174,7 +174,7 @@ impl FastCgi {
     }
 
     async fn prepare(&self, asked: Asked, script: &Script) -> Result<Ready, Failure> {
-        let Asked { method, path, query, host, headers, body, body_bytes, client, interim: _ } = asked;
+        let Asked { method, path, query, host, headers, body, body_bytes, client, .. } = asked;
         let (body, bytes) = match (body, body_bytes) {
             (None, _) => (None, None),
             (Some(_), Some(0)) => (None, Some(0)),

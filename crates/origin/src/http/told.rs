@@ -33,11 +33,13 @@ pub(super) struct Told {
     /// The body's announced length, bytes; `None` with a body means chunked.
     pub(super) body_bytes: Option<u64>,
     pub(super) interim: Option<Interim>,
+    /// The protocols that are asked for.
+    pub(super) upgrade: Option<HeaderValue>,
 }
 
 /// Writes the head, or says why there can be none.
 pub(super) fn told(settings: &HttpSettings, asked: Asked) -> Result<Told, Failure> {
-    let Asked { method, path, query, host, headers, body, body_bytes, client, interim } = asked;
+    let Asked { method, path, query, host, headers, body, body_bytes, client, interim, upgrade } = asked;
     let mut out = Out(Vec::with_capacity(HEAD_BYTES));
     out.put(&[method.as_str(), " "]);
     out.target(&settings.base_path, &path, query.as_deref())?;
@@ -59,8 +61,13 @@ pub(super) fn told(settings: &HttpSettings, asked: Asked) -> Result<Told, Failur
         // RFC 9110 §8.6: said even of none where one is expected; some servers refuse it otherwise.
         out.put(&["content-length: 0\r\n"]);
     }
+    if let Some(protocols) = &upgrade {
+        // RFC 9110 §7.8.
+        out.put(&["connection: upgrade\r\n"]);
+        out.field("upgrade", protocols.as_bytes());
+    }
     out.put(&["\r\n"]);
-    Ok(Told { method, head: out.0, body, body_bytes, interim })
+    Ok(Told { method, head: out.0, body, body_bytes, interim, upgrade })
 }
 
 /// Fields of the request that tell of the way it came; each list on one line, as many applications read no more.

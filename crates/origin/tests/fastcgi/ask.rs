@@ -64,6 +64,7 @@ impl Under {
 pub fn get(path: &str, query: &str) -> Asked {
     Asked {
         interim: None,
+        upgrade: None,
         method: Method::GET,
         path: path.to_owned(),
         query: (!query.is_empty()).then(|| query.to_owned()),

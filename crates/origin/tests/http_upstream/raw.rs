@@ -119,6 +119,7 @@ pub fn ask(method: Method, path: &str) -> Asked {
         body: None,
         body_bytes: None,
         interim: None,
+        upgrade: None,
         client: Client {
             remote: Some("192.0.2.7:4711".parse().unwrap()),
             local: Some("192.0.2.1:80".parse().unwrap()),

@@ -83,6 +83,12 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
         row("limits", "rate_min", Value::Bytes(l.rate_min_bytes), None),
         row("limits", "requests_per_connection", bounded(l.requests_per_connection, Value::Count), None),
         row("limits", "connection_lifetime", l.connection_lifetime.map_or(Value::None, Value::Time), None),
+        row(
+            "limits",
+            "upgraded_idle_timeout",
+            l.upgraded_idle_timeout.map_or(Value::None, Value::Time),
+            None,
+        ),
         row("limits", "stop_timeout", Value::Time(l.stop_timeout), None),
         row(
             "memory",
@@ -110,13 +116,15 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
         row("log", "traces_max_bytes", Value::Bytes(settings.traces_bytes() as u64), traces),
     ];
     for target in snapshot.targets() {
-        let (name, limits, stats) = match &**target {
-            Target::Http(u) => (&u.settings().name, &u.settings().limits, u.stats()),
-            Target::FastCgi(a) => (&a.settings().name, &a.settings().limits, a.stats()),
+        let (name, limits, stats, upgraded) = match &**target {
+            Target::Http(u) => (&u.settings().name, &u.settings().limits, u.stats(), Some(u.upgraded())),
+            Target::FastCgi(a) => (&a.settings().name, &a.settings().limits, a.stats(), None),
             Target::Files(_) => continue,
         };
         let count = |n: usize| Value::Count(n as u64);
-        for (key, value, used) in [
+        // Only what speaks HTTP can change to something else.
+        let upgraded = upgraded.map(|now| ("upgraded_max", count(limits.upgraded_max), Some(now)));
+        let rest = [
             ("max_connections", count(limits.max_connections), Some(stats.open)),
             ("queue_max", count(limits.queue_max), Some(stats.waiting)),
             ("queue_timeout", Value::Time(limits.queue_timeout), None),
@@ -126,7 +134,8 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
             ("abandon_after", Value::Time(limits.abandon_after), None),
             ("idle_timeout", Value::Time(limits.idle_timeout), None),
             ("head_max_bytes", Value::Bytes(limits.head_max_bytes as u64), None),
-        ] {
+        ];
+        for (key, value, used) in rest.into_iter().chain(upgraded) {
             let line = config::line_of(&text, "upstream", Some(name), key);
             let full = format!("upstream.{name}.{key}");
             let (shown, number) = value.told();

@@ -6,9 +6,11 @@
 mod accept;
 mod banner;
 mod inside;
+mod proxied;
 mod side;
 mod signals;
 mod tls;
+mod tunnel;
 mod worker;
 
 pub use accept::{Listener, bind, raise_file_limit, too_few_files};

@@ -34,6 +34,8 @@ pub struct Question {
     pub client: Client,
     /// Who is told of interim answers.
     pub interim: Option<Interim>,
+    /// Protocols that an HTTP upstream may change the connection to.
+    pub upgrade: Option<HeaderValue>,
 }
 
 impl Question {
@@ -55,6 +57,7 @@ impl Question {
             headers,
             client: x.client.clone(),
             interim: None,
+            upgrade: None,
         }
     }
 
@@ -96,6 +99,7 @@ impl Question {
             body_bytes,
             client: self.client,
             interim: self.interim,
+            upgrade: self.upgrade,
         }
     }
 }
@@ -219,7 +223,7 @@ fn status_of(why: Upstream) -> StatusCode {
         Upstream::ConnectTimeout | Upstream::HeadTimeout | Upstream::BodyTimeout => {
             StatusCode::GATEWAY_TIMEOUT
         }
-        Upstream::QueueFull | Upstream::QueueTimeout | Upstream::Overloaded => {
+        Upstream::QueueFull | Upstream::QueueTimeout | Upstream::Overloaded | Upstream::UpgradedFull => {
             StatusCode::SERVICE_UNAVAILABLE
         }
         Upstream::ClientGone => StatusCode::BAD_REQUEST,
@@ -392,13 +396,14 @@ pub fn source_of(body: AnswerBody) -> super::body::Source {
         AnswerBody::Bytes(bytes) => Source::whole(bytes),
         AnswerBody::File { file, offset, len } => Source::File { file, offset, len },
         AnswerBody::Stream { len, frames } => Source::Stream(frames, len),
+        AnswerBody::Switched(switched) => Source::Switched(switched),
     }
 }
 
 /// The announced length of an answer's body.
 pub fn announced(body: &AnswerBody) -> Option<u64> {
     match body {
-        AnswerBody::Empty => Some(0),
+        AnswerBody::Empty | AnswerBody::Switched(_) => Some(0),
         AnswerBody::Bytes(bytes) => Some(Bytes::len(bytes) as u64),
         AnswerBody::File { len, .. } => Some(*len),
         AnswerBody::Stream { len, .. } => *len,

@@ -6,7 +6,7 @@ use super::finish::Finish;
 use bytes::{Buf, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use samovar_cache::{Entry, FillFailure, Reader};
-use samovar_origin::Failure;
+use samovar_origin::{Failure, Switched};
 use samovar_reason::Upstream;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -49,6 +49,16 @@ pub enum Source {
         /// Length, bytes.
         len: u64,
     },
+    /// None: after the head the connection speaks another protocol, with this upstream.
+    Switched(Box<Switched>),
+}
+
+/// What follows a 101: the other side, and the request's record, which closes with it.
+pub struct Switch {
+    /// The upstream's connection.
+    pub upstream: Box<Switched>,
+    /// The record.
+    pub finish: Finish,
 }
 
 impl Source {
@@ -69,7 +79,7 @@ impl Source {
     /// Length, if known.
     pub fn len_bytes(&self) -> Option<u64> {
         match self {
-            Source::Empty => Some(0),
+            Source::Empty | Source::Switched(_) => Some(0),
             Source::Parts(_, bytes) => Some(*bytes),
             Source::Growing(reader) => reader.len_bytes(),
             Source::GrowingRange(_, _, left) => Some(*left),
@@ -131,6 +141,17 @@ impl Body {
         Body { source, finish: Some(finish), cut: None, over: false, len_bytes }
     }
 
+    /// What follows it, if it is the body of a 101.
+    pub fn take_switch(&mut self) -> Option<Switch> {
+        match std::mem::replace(&mut self.source, Source::Empty) {
+            Source::Switched(upstream) => self.finish.take().map(|finish| Switch { upstream, finish }),
+            source => {
+                self.source = source;
+                None
+            }
+        }
+    }
+
     fn sent(&mut self, bytes: usize) {
         if let Some(finish) = &mut self.finish {
             finish.sent(bytes as u64);
@@ -179,7 +200,7 @@ impl HttpBody for Body {
             return Poll::Ready(Some(Err(cut)));
         }
         let piece = match &mut this.source {
-            Source::Empty | Source::File { .. } => return this.end(),
+            Source::Empty | Source::File { .. } | Source::Switched(_) => return this.end(),
             Source::Parts(parts, left) => match parts.pop_front() {
                 Some(part) => {
                     *left -= part.len() as u64;
@@ -224,7 +245,7 @@ impl HttpBody for Body {
     fn is_end_stream(&self) -> bool {
         self.cut.is_none()
             && match &self.source {
-                Source::Empty | Source::File { .. } => true,
+                Source::Empty | Source::File { .. } | Source::Switched(_) => true,
                 Source::Parts(parts, _) => parts.is_empty(),
                 Source::Growing(_) => false,
                 Source::GrowingRange(_, _, left) => *left == 0,
@@ -234,7 +255,7 @@ impl HttpBody for Body {
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::Empty | Source::File { .. } => SizeHint::with_exact(0),
+            Source::Empty | Source::File { .. } | Source::Switched(_) => SizeHint::with_exact(0),
             Source::Parts(_, left) => SizeHint::with_exact(*left),
             // The length is announced by the field; claiming it here again would have to count what was read.
             Source::Growing(_) | Source::GrowingRange(..) => SizeHint::default(),

@@ -4,6 +4,7 @@ use super::arrive::{Arrived, RequestBody};
 use super::exchange::{Exchange, Route};
 use super::page::Page;
 use super::respond::Ready;
+use super::upload;
 use crate::state::{Snapshot, Target};
 use http::{Method, StatusCode};
 use samovar_policy::{LifetimeWish, Wishes};
@@ -29,6 +30,10 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
     match route_as(&x, &x.method) {
         Ok((route, mut facts)) => {
             x.facts.append(&mut facts);
+            let body = match upload::within(&mut x, &route, body, body_bytes) {
+                Ok(body) => body,
+                Err(max_bytes) => return Err(Box::new(upload::refuse(x, route, max_bytes))),
+            };
             Ok(Routed { x, route, body, body_bytes })
         }
         Err((why, detail)) => {

@@ -39,6 +39,14 @@ pub(crate) static UPSTREAM: Table = Table {
             "32",
         )
         .absent("256; 64 with `fastcgi`"),
+        Key::new(
+            "upgraded_max",
+            Kind::Int(0, 100_000),
+            "Of these connections, those that may have changed to another protocol (WebSocket), as they stay for long. One more \
+             is answered with 503.",
+            "1000",
+        )
+        .absent("half of `max_connections`"),
         Key::new("queue_max", Kind::Int(0, 1_000_000), "Requests that may wait for a connection.", "100")
             .or("1024"),
         Key::new("queue_timeout", Kind::Duration(1), "How long one waits.", "\"2s\"").or("\"10s\""),

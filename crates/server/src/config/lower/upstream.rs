@@ -106,6 +106,14 @@ fn http(name: &str, table: &Checked, members: &Node, work: &mut Work<'_>) -> Wha
             return What::Broken;
         }
     }
+    let limits = limits(table, UpstreamLimits::default().max_connections);
+    if let (Some(span), true) =
+        (table.key_span("upgraded_max"), limits.upgraded_max >= limits.max_connections)
+    {
+        let message = "connections that have changed to another protocol could take all that there are to this upstream";
+        let hint = "raise `max_connections` beyond `upgraded_max`, so that ordinary requests keep some";
+        work.warning(Code::NoEffect, &span, message, hint);
+    }
     let url = members.list().first().and_then(Node::table).and_then(|m| m.get("url"));
     let Some(Ok(url)) = url.and_then(Node::text).map(net::parse_origin_url) else { return What::Broken };
     What::Http(HttpSettings {
@@ -113,7 +121,7 @@ fn http(name: &str, table: &Checked, members: &Node, work: &mut Work<'_>) -> Wha
         address: url.address,
         host: table.get("host").and_then(Node::text).map(str::to_ascii_lowercase),
         base_path: url.base_path,
-        limits: limits(table, UpstreamLimits::default().max_connections),
+        limits,
     })
 }
 
@@ -121,6 +129,10 @@ fn fastcgi_upstream(table: &Checked, fastcgi: &Node, work: &mut Work<'_>) -> Wha
     if let Some(host) = table.get("host") {
         let hint = "a FastCGI application is told the host of the request in its parameters";
         work.warning(Code::NoEffect, &host.span, "`host` is for HTTP members", hint);
+    }
+    if let Some(span) = table.key_span("upgraded_max") {
+        let message = "`upgraded_max` is for HTTP members: a FastCGI application cannot change the protocol";
+        work.warning(Code::NoEffect, &span, message, "leave it out");
     }
     match fastcgi.text().map(net::parse_address) {
         Some(Ok(address)) => What::FastCgi(address, limits(table, FASTCGI_CONNECTIONS)),
@@ -130,8 +142,10 @@ fn fastcgi_upstream(table: &Checked, fastcgi: &Node, work: &mut Work<'_>) -> Wha
 
 fn limits(table: &Checked, connections: usize) -> UpstreamLimits {
     let own = table.amount("max_connections").and_then(|n| usize::try_from(n).ok());
+    let upgraded = table.amount("upgraded_max").and_then(|n| usize::try_from(n).ok());
     UpstreamLimits {
         max_connections: own.unwrap_or(connections),
+        upgraded_max: upgraded.unwrap_or(own.unwrap_or(connections).div_ceil(2)),
         queue_max: table.count("queue_max"),
         queue_timeout: table.duration("queue_timeout"),
         connect_timeout: table.duration("connect_timeout"),
