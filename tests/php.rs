@@ -10,6 +10,8 @@ pub struct Fpm {
     master: Child,
     /// The socket.
     pub socket: PathBuf,
+    file: PathBuf,
+    is_root: bool,
     _folder: Folder,
 }
 
@@ -30,20 +32,27 @@ impl Fpm {
             socket.display()
         );
         let file = folder.write("fpm.conf", config);
-        let mut command = Command::new(binary());
-        command
-            .args(["-F", "-n", "-y"])
-            .arg(&file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        if is_root {
-            command.arg("-R");
-        }
-        let master = command.spawn().unwrap();
-        let fpm = Fpm { master, socket, _folder: folder };
-        soon("php-fpm's socket", || std::os::unix::net::UnixStream::connect(&fpm.socket).ok());
+        let fpm = Fpm { master: launch(&file, is_root), socket, file, is_root, _folder: folder };
+        fpm.listens();
         fpm
+    }
+
+    fn listens(&self) {
+        soon("php-fpm's socket", || std::os::unix::net::UnixStream::connect(&self.socket).ok());
+    }
+
+    /// Lets it begin anew, as after an update of PHP: its children end with what they do.
+    pub fn reload(&self) {
+        let status = Command::new("kill").arg("-USR2").arg(self.master.id().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Ends it, and starts another.
+    pub fn restart(&mut self) {
+        let _ = Command::new("kill").arg(self.master.id().to_string()).status();
+        let _ = self.master.wait();
+        self.master = launch(&self.file, self.is_root);
+        self.listens();
     }
 }
 
@@ -53,6 +62,20 @@ impl Drop for Fpm {
         let _ = Command::new("kill").arg(self.master.id().to_string()).status();
         let _ = self.master.wait();
     }
+}
+
+fn launch(file: &Path, is_root: bool) -> Child {
+    let mut command = Command::new(binary());
+    command
+        .args(["-F", "-n", "-y"])
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    if is_root {
+        command.arg("-R");
+    }
+    command.spawn().unwrap()
 }
 
 fn binary() -> PathBuf {

@@ -62,7 +62,7 @@ fn each_event_comes_as_it_is_said() {
             let server = Server::before(&upstream.url, &[]);
             let mut client = ask(&server, "/events", version);
             let head = read_head(&mut client);
-            assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+            assert!(head.contains(" 200 OK\r\n"), "{head}");
             for text in EVENTS {
                 say.send(text).unwrap();
                 let piece = framed(text, version == "1.1");

@@ -228,6 +228,7 @@ fn status_of(why: Upstream) -> StatusCode {
         }
         Upstream::ClientGone => StatusCode::BAD_REQUEST,
         Upstream::LoopDetected => StatusCode::LOOP_DETECTED,
+        Upstream::LengthRequired => StatusCode::LENGTH_REQUIRED,
         _ => StatusCode::BAD_GATEWAY,
     }
 }
