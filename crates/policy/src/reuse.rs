@@ -187,6 +187,7 @@ pub fn is_unreachable(why: Upstream) -> bool {
         | Upstream::Overloaded
         | Upstream::LoopDetected
         | Upstream::NoSockets
+        | Upstream::NoMember
         | Upstream::Unsendable
         | Upstream::LengthRequired => false,
     }
