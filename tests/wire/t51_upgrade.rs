@@ -2,9 +2,11 @@
 
 use samovar_tests::client::Client;
 use samovar_tests::raw::{Upstream, connect, echo, read_exactly, read_head, read_to_end};
-use samovar_tests::server::{Server, soon};
+use samovar_tests::server::{Folder, Server, soon};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const SWITCHES: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -393,4 +395,51 @@ fn a_break_is_passed_on_as_one() {
     // And a client that is gone frees the upstream.
     drop(upgraded(&server, "/stays"));
     soon("the upstream's connections to end", || (upstream.open() == 0).then_some(()));
+}
+
+/// The same above TLS, through a client that knows nothing of either.
+#[test]
+fn under_tls() {
+    let upstream = echoing();
+    let folder = Folder::new();
+    for name in ["a.pem", "a.key"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/server/tests/tls").join(name);
+        folder.write(name, std::fs::read(path).unwrap());
+    }
+    let text = format!(
+        "config = 1\n[server]\nlisten = [\"https://127.0.0.1:443\"]\n[[site]]\nname = \"a\"\ndefault = true\n\
+         origin = \"{}\"\ncertificate = \"a.pem\"\ncertificate_key = \"a.key\"\n",
+        upstream.url
+    );
+    let config = folder.write("samovar.toml", text);
+    let server =
+        Server::start_with(&["--config", config.to_str().unwrap()], &["--listen", "https://127.0.0.1:0"]);
+    let address = server.listen[0].trim_start_matches("https://");
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-quiet", "-nocommands", "-connect", address])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut to, mut from) = (client.stdin.take().unwrap(), client.stdout.take().unwrap());
+    to.write_all(wants("/").as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        from.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    assert!(head.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&head));
+    for n in 0..50 {
+        let text = format!("{n} {}", "x".repeat(n * 997));
+        to.write_all(text.as_bytes()).unwrap();
+        let mut back = vec![0; text.len()];
+        from.read_exact(&mut back).unwrap();
+        assert_eq!(String::from_utf8(back).unwrap(), text);
+    }
+    drop(to);
+    let _ = client.kill();
+    let _ = client.wait();
+    soon("the upstream's connection to end", || (upstream.open() == 0).then_some(()));
 }
