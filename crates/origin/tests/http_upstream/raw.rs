@@ -190,6 +190,7 @@ pub async fn next(answer: &mut Answer) -> Option<Result<Frame<Bytes>, Failure>> 
         AnswerBody::Bytes(bytes) => Some(Ok(Frame::data(bytes))),
         AnswerBody::Empty => None,
         AnswerBody::File { .. } => panic!("an upstream has no files"),
+        AnswerBody::Switched(_) => panic!("nobody asked for another protocol"),
     }
 }
 
