@@ -6,6 +6,7 @@
 mod accept;
 mod banner;
 mod inside;
+mod meet;
 mod proxied;
 mod side;
 mod signals;

@@ -1,25 +1,23 @@
 //! One serving core: a thread, a current-thread runtime, its share of the connections.
 
 use super::accept::Listener;
-use super::proxied::{self, NoHead};
+use super::meet::{Ends, connect, connect_tls};
 use super::side::{Side, bounds, connection, hot_listener, limits};
-use super::{tls, tunnel};
+use super::tunnel;
 use crate::pipeline::{self, Connection};
-use crate::state::{Core, Job, Place, Shared, Snapshot};
+use crate::state::{Core, Job, Shared};
 use http::StatusCode;
 use http_body_util::BodyExt;
-use samovar_hot::proxy::Says;
-use samovar_hot::{Accepted, End, Hub, Layer, Wire};
+use samovar_hot::{End, Hub, Layer, Wire};
 use samovar_reason::{Explain, Reject, Upgrade};
 use socket2::Socket;
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::spawn_local;
@@ -318,170 +316,6 @@ impl Trouble {
     }
 }
 
-/// One connection more than allowed: told so, and closed.
-async fn turn_away<S: AsyncWrite + Unpin>(stream: S, why: Reject) {
-    tell(stream, "503 Service Unavailable\r\nretry-after: 1", why).await;
-}
-
-/// An answer to a connection that has not begun.
-async fn tell<S: AsyncWrite + Unpin>(mut stream: S, status: &str, why: Reject) {
-    let (code, text) = (why.code(), why.text());
-    let answer = format!(
-        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
-         cache-status: Samovar; detail={code}\r\n\r\n{code}: {text}\n",
-        code.len() + 2 + text.len() + 1
-    );
-    // A client that does not even take this is dropped.
-    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(answer.as_bytes())).await;
-}
-
-/// Who connected, and to which address of ours; neither on a unix socket.
-#[derive(Clone, Copy)]
-struct Ends {
-    peer: Option<SocketAddr>,
-    local: Option<SocketAddr>,
-}
-
-/// The stream and its place, if there is one; else the client is told so. Who a proxy will name is counted once it has.
-fn take_place<S: AsyncWrite + Unpin + 'static>(
-    door: &Door,
-    stream: S,
-    ends: Ends,
-    proxied: bool,
-) -> Option<(S, Place)> {
-    let snapshot = door.core.shared.snapshot();
-    let limits = &snapshot.settings.limits;
-    let (address, each_max) = if proxied { (None, None) } else { counted(&snapshot, ends.peer) };
-    match door.core.shared.places.take(address, limits.connections_max, each_max) {
-        Ok(place) => Some((stream, place)),
-        Err(why) => {
-            no_place(door, stream, why);
-            None
-        }
-    }
-}
-
-/// The address that a connection counts for, and how many it may have.
-fn counted(snapshot: &Snapshot, peer: Option<SocketAddr>) -> (Option<IpAddr>, Option<usize>) {
-    let most = snapshot.settings.limits.connections_per_address;
-    let each_max = most.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-    let address = peer.map(|peer| peer.ip().to_canonical()).filter(|ip| {
-        // Behind a proxy there are many.
-        each_max.is_some() && !snapshot.settings.server.trusted_proxies.trusts(Some(*ip))
-    });
-    (address, each_max)
-}
-
-fn no_place<S: AsyncWrite + Unpin + 'static>(door: &Door, stream: S, why: Reject) {
-    // Who speaks TLS cannot be told.
-    door.core.counters.reject(why, (!door.tls).then_some(503));
-    if !door.tls {
-        spawn_local(turn_away(stream, why));
-    }
-}
-
-/// Whether this peer is to say for whom it speaks before anything else.
-fn is_proxied(door: &Door, peer: Option<SocketAddr>) -> bool {
-    let snapshot = door.core.shared.snapshot();
-    snapshot.settings.server.proxy_protocol.trusts(peer.map(|peer| peer.ip().to_canonical()))
-}
-
-/// Reads for whom a trusted proxy speaks: the stream after that, and whose it is.
-async fn introduced<S>(door: &Door, mut stream: S, ends: Ends, place: &mut Place) -> Option<(S, Ends)>
-where
-    S: Wire + 'static,
-{
-    let snapshot = door.core.shared.snapshot();
-    let named = match proxied::head(&mut stream, snapshot.settings.limits.head_timeout).await {
-        Ok(Says::Client { source, destination }) => Ends { peer: Some(source), local: Some(destination) },
-        Ok(Says::Nobody) => return Some((stream, ends)),
-        Err(NoHead::LeftAtOnce) => return None,
-        Err(NoHead::Refused(why)) => {
-            // Whatever speaks there does not expect an answer, and may be anybody's.
-            door.core.counters.reject(why, None);
-            return None;
-        }
-    };
-    let (address, each_max) = counted(&snapshot, named.peer);
-    if let (Some(address), Some(each_max)) = (address, each_max)
-        && let Err(why) = place.count_for(address, each_max)
-    {
-        no_place(door, stream, why);
-        return None;
-    }
-    Some((stream, named))
-}
-
-fn connect<S>(door: &Door, stream: S, ends: Ends)
-where
-    S: Wire + 'static,
-{
-    let proxied = is_proxied(door, ends.peer);
-    let Some((stream, mut place)) = take_place(door, stream, ends, proxied) else { return };
-    let door = door.clone();
-    if proxied {
-        spawn_local(async move {
-            if let Some((stream, ends)) = introduced(&door, stream, ends, &mut place).await {
-                plain(&door, stream, ends).await;
-            }
-            drop(place);
-        });
-        return;
-    }
-    spawn_local(async move {
-        plain(&door, stream, ends).await;
-        drop(place);
-    });
-}
-
-async fn plain<S>(door: &Door, stream: S, ends: Ends)
-where
-    S: Wire + 'static,
-{
-    let conn = met(door, ends.peer, ends.local);
-    let layer = door.hub.accept(stream, Accepted { listener: conn.listener, peer: ends.peer });
-    converse(door, layer, &conn).await;
-}
-
-/// The same, after a handshake that must come to an end as a head must.
-fn connect_tls(door: &Door, stream: TcpStream, ends: Ends) {
-    let proxied = is_proxied(door, ends.peer);
-    // Whoever is one too many is not worth a handshake.
-    let Some((stream, mut place)) = take_place(door, stream, ends, proxied) else { return };
-    let door = door.clone();
-    spawn_local(async move {
-        let introduced = match proxied {
-            true => introduced(&door, stream, ends, &mut place).await,
-            false => Some((stream, ends)),
-        };
-        if let Some((stream, ends)) = introduced {
-            shake_hands(&door, stream, ends).await;
-        }
-        drop(place);
-    });
-}
-
-async fn shake_hands(door: &Door, stream: TcpStream, ends: Ends) {
-    let snapshot = door.core.shared.snapshot();
-    let patience = snapshot.settings.limits.head_timeout;
-    let Some(config) = snapshot.tls.clone() else {
-        // The last certificate was taken out of the file; the listener is closed at the next start.
-        door.core.counters.reject(Reject::TlsHandshake, None);
-        return;
-    };
-    drop(snapshot);
-    match tokio::time::timeout(patience, tls::accept(config, stream)).await {
-        Ok(Ok(stream)) => plain(door, stream, ends).await,
-        Ok(Err(tls::Failed::PlainHttp(stream))) => {
-            door.core.counters.reject(Reject::PlainHttp, Some(400));
-            tell(stream, "400 Bad Request", Reject::PlainHttp).await;
-        }
-        Ok(Err(tls::Failed::Handshake)) | Err(_) => {
-            door.core.counters.reject(Reject::TlsHandshake, None);
-        }
-    }
-}
-
 /// A connection as the pipeline sees it.
 pub(super) fn met(door: &Door, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<Connection> {
     let snapshot = door.core.shared.snapshot();
@@ -504,7 +338,8 @@ where
         async move {
             let mut response = pipeline::answer(arrived).await;
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-                switch.replace(response.body_mut().take_switch());
+                // Boxed, as below: room for it is not carried by connections that never need it.
+                switch.replace(response.body_mut().take_switch().map(Box::new));
             }
             Ok::<_, Infallible>(response)
         }
@@ -513,8 +348,7 @@ where
     match (end, switch.take()) {
         (End::Upgraded(pipe), Some(switch)) => {
             let idle = core.shared.snapshot().settings.limits.upgraded_idle_timeout;
-            // Boxed: other connections do not carry its room.
-            Box::pin(tunnel::run(core, pipe, switch, idle)).await;
+            Box::pin(tunnel::run(core, pipe, *switch, idle)).await;
         }
         // The client was gone before it could be told.
         (_, Some(mut switch)) => switch.finish.upgraded(Upgrade::ClientBroke, 0, 0),
