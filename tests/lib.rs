@@ -15,6 +15,7 @@
 pub mod client;
 pub mod origin;
 pub mod php;
+pub mod raw;
 pub mod server;
 pub mod tiers;
 

@@ -1,6 +1,7 @@
 //! A real php-fpm, for tests of applications behind FastCGI.
 
 use crate::server::{Folder, soon};
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,6 +11,7 @@ pub struct Fpm {
     master: Child,
     /// The socket.
     pub socket: PathBuf,
+    args: Vec<OsString>,
     _folder: Folder,
 }
 
@@ -30,9 +32,8 @@ impl Fpm {
             socket.display()
         );
         let file = folder.write("fpm.conf", config);
-        let mut command = Command::new(binary());
-        command.args(["-F", "-n", "-y"]).arg(&file);
-        Fpm::run(command, socket, folder, is_root)
+        let args = vec!["-F".into(), "-n".into(), "-y".into(), file.into()];
+        Fpm::run(args, socket, folder, is_root)
     }
 
     /// Starts one with a configuration of its own, whose relative paths begin at `prefix`, and with the extensions that
@@ -45,22 +46,43 @@ impl Fpm {
         let lines = lines.map(|l| if l.starts_with("listen = ") { listen.as_str() } else { l });
         let file = folder.write("fpm.conf", lines.collect::<Vec<_>>().join("\n") + "\n");
         std::fs::create_dir_all(prefix.join("run")).unwrap();
-        let mut command = Command::new(binary());
-        command.args(["-F", "-p"]).arg(prefix).arg("-y").arg(&file);
+        let args = vec!["-F".into(), "-p".into(), prefix.into(), "-y".into(), file.into()];
         let is_root = Command::new("id").arg("-u").output().unwrap().stdout.starts_with(b"0\n");
-        Fpm::run(command, socket, folder, is_root)
+        Fpm::run(args, socket, folder, is_root)
     }
 
-    fn run(mut command: Command, socket: PathBuf, folder: Folder, is_root: bool) -> Fpm {
+    fn run(mut args: Vec<OsString>, socket: PathBuf, folder: Folder, is_root: bool) -> Fpm {
         if is_root {
-            command.arg("-R");
+            args.push("-R".into());
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let master = command.spawn().unwrap();
-        let fpm = Fpm { master, socket, _folder: folder };
-        soon("php-fpm's socket", || std::os::unix::net::UnixStream::connect(&fpm.socket).ok());
+        let fpm = Fpm { master: launch(&args), socket, args, _folder: folder };
+        fpm.listens();
         fpm
     }
+
+    fn listens(&self) {
+        soon("php-fpm's socket", || std::os::unix::net::UnixStream::connect(&self.socket).ok());
+    }
+
+    /// Lets it begin anew, as after an update of PHP: its children end with what they do.
+    pub fn reload(&self) {
+        let status = Command::new("kill").arg("-USR2").arg(self.master.id().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Ends it, and starts another.
+    pub fn restart(&mut self) {
+        let _ = Command::new("kill").arg(self.master.id().to_string()).status();
+        let _ = self.master.wait();
+        self.master = launch(&self.args);
+        self.listens();
+    }
+}
+
+fn launch(args: &[OsString]) -> Child {
+    let mut command = Command::new(binary());
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
 }
 
 impl Drop for Fpm {

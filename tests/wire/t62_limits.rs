@@ -53,7 +53,7 @@ fn each_limit_says_who_set_it() {
             }
         }
     }
-    assert_eq!(upstream.len(), 9, "{all}");
+    assert_eq!(upstream.len(), 10, "{all}");
     assert_eq!((upstream[0]["number"].as_u64(), upstream[0]["used"].as_u64()), (Some(256), Some(1)));
     let metrics = server.json(&["status"]);
     assert!(metrics["cache"]["limit_bytes"].as_u64() == Some(64 << 20));

@@ -94,7 +94,8 @@ pub(crate) fn is_listed(on: &Failures, attempt: Attempt) -> bool {
             | Upstream::ConnectTimeout
             | Upstream::Overloaded
             | Upstream::QueueFull
-            | Upstream::QueueTimeout => on.connect,
+            | Upstream::QueueTimeout
+            | Upstream::UpgradedFull => on.connect,
             Upstream::HeadTimeout | Upstream::BodyTimeout => on.timeout,
             Upstream::Reset
             | Upstream::BadHead
@@ -120,6 +121,7 @@ pub(crate) fn is_held_against(on: &Failures, attempt: Attempt) -> bool {
                 | Upstream::NoMember
                 | Upstream::QueueFull
                 | Upstream::QueueTimeout
+                | Upstream::UpgradedFull
         ),
     }
 }

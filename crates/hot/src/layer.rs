@@ -128,7 +128,9 @@ impl<S> Layer<S> {
 
     /// Whether [`ConnHandle::accept_upgrade`] was called.
     pub(crate) fn upgraded(&self) -> bool {
-        self.conn.0.upgrade.get() && !self.broken
+        // What the engine has not written by now it would lose: the head of the answer itself.
+        let sent = matches!(self.state, State::Idle) && self.out.is_empty() && !self.unflushed;
+        self.conn.0.upgrade.get() && sent && !self.broken
     }
 
     /// Whether the engine has ended only to be let go of, and the connection goes on.

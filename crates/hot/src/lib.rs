@@ -60,6 +60,7 @@ mod limits;
 mod map;
 mod out;
 mod prepared;
+pub mod proxy;
 mod reject;
 mod serve;
 mod share;

@@ -25,11 +25,13 @@ pub fn status(reject: Reject) -> StatusCode {
         | Reject::BadEscape
         | Reject::AboveRoot
         | Reject::PlainHttp
+        | Reject::NoProxyHead
+        | Reject::BadProxyHead
         | Reject::TlsHandshake => StatusCode::BAD_REQUEST,
         Reject::BadVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
         Reject::UriTooLong => StatusCode::URI_TOO_LONG,
         Reject::HeadTooLarge | Reject::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-        Reject::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Reject::BodyTooLarge | Reject::BodyTooLargeHere => StatusCode::PAYLOAD_TOO_LARGE,
         Reject::HeadTimeout | Reject::BodyTimeout | Reject::IdleTimeout | Reject::SendTimeout => {
             StatusCode::REQUEST_TIMEOUT
         }

@@ -132,6 +132,18 @@ pub struct Pipe<S> {
     ahead: Bytes,
 }
 
+impl<S: Wire> Pipe<S> {
+    /// What was sent is not to be taken for whole; see [`Wire::break_off`].
+    pub fn break_off(&mut self) {
+        self.io.break_off(true);
+    }
+
+    /// Memory that the stream takes beside what every connection takes, bytes.
+    pub fn own_bytes(&self) -> usize {
+        self.io.own_bytes() + self.ahead.len()
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Pipe<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,

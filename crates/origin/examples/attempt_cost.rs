@@ -109,6 +109,7 @@ fn asked() -> Asked {
         body_bytes: None,
         interim: None,
         client_target: None,
+        upgrade: None,
         client: Client {
             remote: Some("192.0.2.7:4711".parse().unwrap()),
             local: Some("192.0.2.1:80".parse().unwrap()),

@@ -130,6 +130,8 @@ fn reason_of(error: &io::Error, unix: bool) -> Upstream {
         Some(Errno::ACCESS | Errno::PERM) if unix => Upstream::SocketDenied,
         // A full backlog of a unix socket answers at once instead of waiting.
         Some(Errno::AGAIN) if unix => Upstream::Overloaded,
+        // A listener that closes breaks off those who wait in its queue: php-fpm that restarts.
+        Some(Errno::CONNRESET | Errno::PIPE) => Upstream::Reset,
         Some(Errno::TIMEDOUT) => Upstream::ConnectTimeout,
         Some(Errno::MFILE | Errno::NFILE | Errno::ADDRNOTAVAIL | Errno::NOBUFS) => Upstream::NoSockets,
         _ => Upstream::Unreachable,

@@ -21,7 +21,7 @@ pub use fastcgi::{FastCgi, Script};
 pub use file_body::file_stream;
 pub use files::{AT_ONCE_MAX_BYTES, Files, Opened, Resolved, Version};
 pub use gate::{Gate, GateStats, Place};
-pub use http::{HttpUpstream, pseudonym};
+pub use http::{HttpUpstream, Switched, pseudonym};
 pub use pool::PoolStats;
 pub use types::*;
 pub use watch::{Change, Sink, Watch};

@@ -1,7 +1,8 @@
 //! What an origin is asked, and what it answers.
 
+use crate::http::Switched;
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::combinators::BoxBody;
 use samovar_reason::Upstream;
 use std::collections::VecDeque;
@@ -39,6 +40,8 @@ pub struct Asked {
     /// What the client asked for, path and query, where `path` and `query` were rewritten: an application's
     /// `REQUEST_URI`.
     pub client_target: Option<String>,
+    /// Protocols that the upstream may change the connection to; FastCGI applications cannot.
+    pub upgrade: Option<HeaderValue>,
 }
 
 /// Where interim answers (RFC 9110 §15.2) wait for whoever passes them on: status and end-to-end fields. A `100 Continue`
@@ -128,6 +131,8 @@ pub enum AnswerBody {
         /// Data frames (and at most one trailers frame).
         frames: Pin<Box<dyn http_body::Body<Data = Bytes, Error = Failure>>>,
     },
+    /// None: with this answer, a 101, the connection speaks another protocol.
+    Switched(Box<Switched>),
 }
 
 /// How long the parts of an attempt took.
@@ -185,6 +190,8 @@ pub enum Address {
 pub struct UpstreamLimits {
     /// Connections at once. Default 256.
     pub max_connections: usize,
+    /// Of them, those that may have changed to another protocol. Default 128.
+    pub upgraded_max: usize,
     /// Requests waiting for a connection. Default 1024.
     pub queue_max: usize,
     /// How long one waits. Default 10 s.
@@ -209,6 +216,7 @@ impl Default for UpstreamLimits {
     fn default() -> Self {
         UpstreamLimits {
             max_connections: 256,
+            upgraded_max: 128,
             queue_max: 1024,
             queue_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(2),

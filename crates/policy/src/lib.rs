@@ -1,5 +1,5 @@
 //! HTTP caching as pure functions: RFC 9111, 5861, 9213, 9211 and the conditional and range parts of RFC 9110; and where
-//! a chunked body ends (RFC 9112), which both its readers must see alike.
+//! a chunked body ends (RFC 9112), which both its readers must see alike; and what becomes of `Upgrade`.
 //!
 //! Each takes values and `now` and returns a verdict with its reason. Nothing here reads a clock, a socket or a
 //! file, and nothing logs. Not here: which rule applies (`rules`), where entries live (`cache`), in which order
@@ -32,6 +32,7 @@ mod stored;
 mod surrogate;
 mod syntax;
 mod types;
+mod upgrade;
 mod validator;
 mod vary;
 
@@ -58,4 +59,5 @@ pub use storable::storable;
 pub use stored::{fields_of_one, stored_fields};
 pub use surrogate::{CAPABILITY, CAPABILITY_FIELD, strip_surrogate_control};
 pub use types::*;
+pub use upgrade::{upgrade_to_ask_for, upgraded_to};
 pub use vary::{VaryFields, combined, vary_fields, vary_matches, vary_named, vary_values};

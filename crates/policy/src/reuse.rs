@@ -178,6 +178,7 @@ pub fn is_unreachable(why: Upstream) -> bool {
         Upstream::BodyTimeout
         | Upstream::QueueFull
         | Upstream::QueueTimeout
+        | Upstream::UpgradedFull
         | Upstream::BadHead
         | Upstream::BadFraming
         | Upstream::ShortBody

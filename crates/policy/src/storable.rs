@@ -98,6 +98,10 @@ impl Case<'_> {
         let wanted = &self.wishes.only_type;
         let value =
             self.answer.headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes()).unwrap_or_default();
+        // WHATWG HTML §9.2: it goes on for as long as somebody listens, and tells each listener what is new from now on.
+        if type_matches("text/event-stream", value) {
+            return Err(Store::EventStream);
+        }
         if wanted.is_empty() || wanted.iter().any(|pattern| type_matches(pattern, value)) {
             return Ok(());
         }

@@ -20,6 +20,7 @@ reasons! {
         HeadTooLarge = "head-too-large", "the fields exceed the limit", "raise `limits.head_max_bytes`";
         TooManyFields = "too-many-fields", "there are more fields than allowed", "raise `limits.fields_max`";
         BodyTooLarge = "body-too-large", "the body exceeds the limit", "raise `limits.body_max_bytes`";
+        BodyTooLargeHere = "body-too-large-here", "the body exceeds the limit that holds for this path", "raise the rule's or the site's `body_max_bytes`";
         HeadTimeout = "head-timeout", "the head did not arrive in time", "raise `limits.head_timeout`";
         BodyTimeout = "body-timeout", "the body did not arrive in time", "raise `limits.body_timeout`";
         IdleTimeout = "idle-timeout", "nothing came on the connection for a while", "";
@@ -29,6 +30,8 @@ reasons! {
         Stopping = "stopping", "the server is stopping", "";
         PlainHttp = "plain-http", "this port speaks TLS and the request came without", "ask for it with https://";
         TlsHandshake = "tls-handshake", "the TLS handshake failed or took too long", "";
+        NoProxyHead = "no-proxy-head", "the proxy did not begin the connection with a PROXY protocol head in time", "let the proxy send it, or take its address out of `server.proxy_protocol`";
+        BadProxyHead = "bad-proxy-head", "the PROXY protocol head that began the connection is malformed, or there is none", "let the proxy send it (version 1 or 2), or take its address out of `server.proxy_protocol`";
         TooManyConnections = "too-many-connections", "there are more connections than allowed", "raise `limits.connections_max`";
         TooManyFromAddress = "too-many-from-address", "this address has more connections than allowed", "raise `limits.connections_per_address`, or name the proxy in `server.trusted_proxies`";
         BadEscape = "bad-escape", "the path holds a broken or forbidden percent escape", "";

@@ -13,6 +13,7 @@ mod gate;
 mod lookup;
 mod origin;
 mod store;
+mod upgrade;
 
 pub use balance::{Elect, Retry, Unusable};
 pub use client::Reject;
@@ -21,6 +22,7 @@ pub use gate::{Change, Gate};
 pub use lookup::{Hot, Lookup, Route};
 pub use origin::{Files, Upstream};
 pub use store::{Lifetime, Store};
+pub use upgrade::Upgrade;
 
 /// What every reason can say of itself.
 pub trait Explain: Copy + Send + Sync + 'static {
@@ -62,6 +64,7 @@ pub fn all() -> Vec<Row> {
     rows.extend(Files::rows());
     rows.extend(Coding::rows());
     rows.extend(Reject::rows());
+    rows.extend(Upgrade::rows());
     rows
 }
 

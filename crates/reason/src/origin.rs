@@ -13,6 +13,7 @@ reasons! {
         ConnectTimeout = "upstream-connect-timeout", "the upstream did not accept the connection in time", "raise `connect_timeout`, or look at the upstream's backlog";
         HeadTimeout = "upstream-head-timeout", "the upstream did not answer in time", "raise `head_timeout`, or find out why it is slow";
         BodyTimeout = "upstream-body-timeout", "the upstream stopped sending", "raise `body_timeout`";
+        UpgradedFull = "upgraded-full", "as many connections to the upstream as may have changed to another protocol (WebSocket)", "raise `upgraded_max`, and `max_connections` with it";
         QueueFull = "queue-full", "as many requests as may be are under way, and the queue before them is full", "`samovar limits` says which limit binds; raise it, or answer more from the cache";
         QueueTimeout = "queue-timeout", "the request waited in the queue for as long as it may", "`samovar limits` says which limit binds; raise it, or find out why the upstream is slow";
         Reset = "upstream-reset", "the upstream closed the connection before it answered", "look at the upstream's own log";

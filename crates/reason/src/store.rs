@@ -26,6 +26,7 @@ reasons! {
         ArrivedStale = "arrived-stale", "the answer was older than its lifetime when it came (by its Age or Date)", "the origin's own caches, or its clock";
         OddAge = "odd-age", "the answer's Age cannot be read exactly, so it is taken to be stale", "mend the field at the origin, or set `odd_age = \"first\"`";
         OddFreshness = "odd-freshness", "what says how long the answer is fresh (Cache-Control, a targeted field, Expires) cannot be read, so it is taken to be stale", "mend the field at the origin, or set a lifetime of your own (`for`)";
+        EventStream = "event-stream", "a stream of events has no end, and who joins it late must not be told the beginning", "";
         TooLarge = "too-large", "the body exceeds the largest that is stored", "raise `max_bytes`";
         EntryTooLarge = "entry-too-large", "the body exceeds the largest that one answer in memory may be: `entry_max`, and no more than half of `size`", "raise `[memory] entry_max`, or `size`, which it follows where it is not set";
         TooSmall = "too-small", "the body is smaller than the smallest that is stored", "lower `min_bytes`";

@@ -81,6 +81,10 @@ pub struct Rule {
     pub acts: Option<Arc<Acts>>,
     /// Compression; `None` where nothing is to be done about codings.
     pub coding: Option<Arc<CodingWish>>,
+    /// Largest request body, bytes; `None` for no bound of its own.
+    pub body_max_bytes: Option<u64>,
+    /// Requests for another protocol are not passed on.
+    pub upgrade_off: bool,
 }
 
 /// The hot tier's settings of a rule.

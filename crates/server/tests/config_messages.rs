@@ -255,6 +255,33 @@ fn warnings_elsewhere() {
         (format!("[server]\nerror_detail = \"always\"\n{site}"), "exposure", "3:16", "everybody"),
         (format!("[server]\ntrusted_proxies = [\"::/0\"]\n{site}"), "exposure", "3:20", "claim any address"),
         (format!("{site}\nlisting = true"), "no-effect", "5:1", "files"),
+        (format!("[server]\nproxy_protocol = [\"0.0.0.0/0\"]\n{site}"), "exposure", "3:19", "claim any address"),
+        (
+            format!("[server]\nlisten = [\"127.0.0.1:80\"]\nproxy_protocol = [\"unix\"]\n{site}"),
+            "no-effect",
+            "4:19",
+            "no listener is a unix socket",
+        ),
+        (
+            format!("[limits]\nbody_max_bytes = 10\n{site}\nbody_max_bytes = 11"),
+            "no-effect",
+            "7:1",
+            "limits.body_max_bytes",
+        ),
+        (
+            "[[site]]\ndefault = true\nfiles = \"/tmp\"\nupgrade = true".to_owned(),
+            "no-effect",
+            "5:1",
+            "cannot change the protocol",
+        ),
+        (
+            "[[site]]\ndefault = true\nupstream = \"u\"\n[[upstream]]\nname = \"u\"\nmax_connections = 5\nupgraded_max = 5\n\
+             members = { url = \"http://a\" }"
+                .to_owned(),
+            "no-effect",
+            "8:1",
+            "raise `max_connections`",
+        ),
         (
             "[[site]]\nhosts = \"a\"\norigin = \"http://a\"\ncanonical_host = \"b\"".to_owned(),
             "no-effect",

@@ -102,6 +102,10 @@ fn what_holds_when_nothing_is_written() {
     assert_eq!((l.line_max_bytes, l.head_max_bytes, l.fields_max), (16 << 10, 64 << 10, 100));
     assert_eq!((l.body_max_bytes, l.connections_max), (Some(1 << 30), 10_000));
     assert_eq!((l.requests_per_connection, l.connection_lifetime), (None, None));
+    assert_eq!(l.upgraded_idle_timeout, Some(Duration::from_secs(600)));
+    assert!(
+        !s.server.proxy_protocol.trusts(Some([127, 0, 0, 1].into())) && !s.server.proxy_protocol.trusts(None)
+    );
     assert_eq!((l.head_timeout, l.stop_timeout), (Duration::from_secs(10), Duration::from_secs(30)));
     assert!(matches!(
         s.memory.from,
@@ -122,6 +126,7 @@ fn what_holds_when_nothing_is_written() {
     );
     assert_eq!((w.reload, w.max_bytes, w.request_directives), (Reload::Ignore, u64::MAX, false));
     assert_eq!(one.otherwise.hot, HotWish::default());
+    assert_eq!((one.otherwise.body_max_bytes, one.otherwise.upgrade_off), (None, false));
     let TargetSettings::Http(http) = &s.targets[one.fallback.0] else { panic!("http") };
     assert_eq!((http.limits.clone(), http.host.clone()), (UpstreamLimits::default(), None));
 }
@@ -137,7 +142,9 @@ admin = "off"
 workers = 3
 error_detail = "never"
 trusted_proxies = ["10.0.0.0/8", "unix"]
+proxy_protocol = ["192.0.2.1"]
 [limits]
+upgraded_idle_timeout = "unlimited"
 body_max_bytes = "unlimited"
 idle_timeout = "1m30s"
 [memory]
@@ -197,6 +204,10 @@ head_timeout = "7s"
     assert!(
         s.server.trusted_proxies.trusts(None) && s.server.trusted_proxies.trusts(Some([10, 2, 3, 4].into()))
     );
+    assert!(
+        s.server.proxy_protocol.trusts(Some([192, 0, 2, 1].into())) && !s.server.proxy_protocol.trusts(None)
+    );
+    assert_eq!(s.limits.upgraded_idle_timeout, None);
     assert_eq!((s.limits.body_max_bytes, s.limits.idle_timeout), (None, Duration::from_secs(90)));
     assert_eq!(s.memory.entry_max_bytes, 1000);
     assert_eq!(s.log.access, AccessLog::File("/etc/samovar/log/access.log".into()));
@@ -343,4 +354,21 @@ fn the_text_may_come_from_windows() {
     let loaded = parse(&windows, "s.toml").unwrap();
     assert_eq!(loaded.settings.sites.sites.len(), 2);
     assert_eq!(loaded.rule_line("gallery", "r2"), Some(18));
+}
+
+#[test]
+fn uploads_and_upgrades_by_site_and_rule() {
+    let text = "upstream = \"u\"\nbody_max_bytes = \"1 KiB\"\nupgrade = false\n[[site.rule]]\npath = \"/a\"\nupgrade = true\n\
+                [[site.rule]]\npath = \"/b\"\nbody_max_bytes = \"unlimited\"\n[[upstream]]\nname = \"u\"\n\
+                max_connections = 9\nmembers = { url = \"http://a\" }\n";
+    let s = site(text);
+    let one = &s.sites.sites[0];
+    let of = |rule: &samovar_rules::Rule| (rule.body_max_bytes, rule.upgrade_off);
+    assert_eq!(of(&one.otherwise), (Some(1024), true));
+    assert_eq!((of(&one.rules[0]), of(&one.rules[1])), ((Some(1024), false), (None, true)));
+    let TargetSettings::Http(http) = &s.targets[one.fallback.0] else { panic!("http") };
+    assert_eq!(http.limits.upgraded_max, 5, "half of them, and one at least");
+    let s = site(&text.replace("max_connections", "upgraded_max = 3\nmax_connections"));
+    let TargetSettings::Http(http) = &s.targets[0] else { panic!("http") };
+    assert_eq!(http.limits.upgraded_max, 3);
 }

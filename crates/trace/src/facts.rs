@@ -126,6 +126,7 @@ pub(crate) fn tell(fact: &Fact) -> Told {
         Fact::Interim(status) => Told::plain("interim", "an interim answer of the origin's was passed on")
             .detail(status.to_string())
             .data("interim", *status),
+        Fact::Upgrade(reason, detail) => Told::because("upgrade", *reason).detail(detail.clone()),
     }
 }
 
@@ -133,7 +134,11 @@ pub(crate) fn tell(fact: &Fact) -> Told {
 pub(crate) fn weight_bytes(fact: &Fact) -> usize {
     let all = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<String>()).sum::<usize>();
     match fact {
-        Fact::Site(_, text) | Fact::Key(text) | Fact::Upstream(_, text) | Fact::Files(_, text) => text.len(),
+        Fact::Site(_, text)
+        | Fact::Key(text)
+        | Fact::Upstream(_, text)
+        | Fact::Files(_, text)
+        | Fact::Upgrade(_, text) => text.len(),
         Fact::Gate(_, text) | Fact::Change(_, text) => text.len(),
         Fact::Rule(_, text, later) => text.len() + all(later),
         Fact::Unkeyed(texts) | Fact::Cookies(texts) => all(texts),

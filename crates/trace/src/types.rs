@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_reason::{
     Change, Coding, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable,
-    Upstream,
+    Upgrade, Upstream,
 };
 
 /// Where an answer came from.
@@ -83,6 +83,8 @@ pub enum Fact {
     Change(Change, String),
     /// An interim answer of the origin's was passed on, with this status.
     Interim(u16),
+    /// What became of a request for another protocol, or how it ended; the protocol, or the bytes each way.
+    Upgrade(Upgrade, String),
 }
 
 /// A choice among the members of an upstream.

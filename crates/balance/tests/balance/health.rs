@@ -71,6 +71,7 @@ fn failures_that_are_ours_or_the_clients_are_not_held_against_it() {
                 | Upstream::NoMember
                 | Upstream::QueueFull
                 | Upstream::QueueTimeout
+                | Upstream::UpgradedFull
         );
         assert_eq!(aside, !ours, "{why}");
     }

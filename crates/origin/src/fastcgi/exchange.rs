@@ -142,7 +142,7 @@ impl Exchange {
                 Some(Event::Stderr(piece)) => self.lines.push(&piece, self.say.as_ref()),
                 Some(Event::End { app_status, ended }) => {
                     self.ended = true;
-                    self.lines.flush(self.say.as_ref());
+                    self.lines.end(self.say.as_ref());
                     if app_status != 0 {
                         (self.say)(&format!("the script ended with status {app_status}"));
                     }
@@ -244,7 +244,7 @@ impl Exchange {
     /// The application closed the connection before it had ended the request.
     fn broken(&mut self, error: Option<&io::Error>) -> Failure {
         self.ended = true;
-        self.lines.flush(self.say.as_ref());
+        self.lines.end(self.say.as_ref());
         let reset = self.write_error.as_ref().map(|error| format!(", sending had failed: {error}"));
         let how = match error {
             Some(error) => format!("receive: {error}"),
@@ -322,6 +322,7 @@ impl Input {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        self.lines.end(self.say.as_ref());
         let Some(socket) = self.socket.as_ref() else { return };
         // Within a record the bytes of an abort would be taken for its content.
         if !self.ended && self.out.is_empty() && self.write_error.is_none() && self.written_bytes > 0 {

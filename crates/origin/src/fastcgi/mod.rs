@@ -205,8 +205,7 @@ impl FastCgi {
     }
 
     async fn prepare(&self, asked: &mut Asked, script: &Script) -> Result<Ready, Failure> {
-        let Asked { method, path, query, host, headers, body, body_bytes, client, interim: _, client_target } =
-            asked;
+        let Asked { method, path, query, host, headers, body, body_bytes, client, client_target, .. } = asked;
         let (body, bytes) = match (body.take(), *body_bytes) {
             (None, _) => (None, None),
             (Some(_), Some(0)) => (None, Some(0)),

@@ -37,6 +37,7 @@ fn ours(pieces: &[Vec<u8>], method: &Method) -> Option<Answer> {
         match listener.next(&mut read, method, 64 * 1024).ok()? {
             Some(Heard::Head(head)) => break head,
             Some(Heard::Interim(..)) => {}
+            Some(Heard::Switched(..)) => panic!("nobody asked for another protocol"),
             None => read.extend_from_slice(pieces.next()?),
         }
     };

@@ -54,11 +54,16 @@ pub(super) enum Heard {
     Interim(StatusCode, HeaderMap),
     /// The answer.
     Head(Head),
+    /// The answer to a request for another protocol (101): what follows is not HTTP. With what it changed to, and its
+    /// end-to-end fields.
+    Switched(HeaderValue, HeaderMap),
 }
 
 /// Takes heads off the front of what was received.
 #[derive(Debug, Default)]
 pub(super) struct Listener {
+    /// The protocols that were asked for.
+    upgrade: Option<HeaderValue>,
     /// So many bytes are known to hold no whole head.
     seen: usize,
     /// So many there were when it was last read.
@@ -68,6 +73,11 @@ pub(super) struct Listener {
 }
 
 impl Listener {
+    /// For the answer to a request that asks for these protocols.
+    pub(super) fn asking(upgrade: Option<HeaderValue>) -> Listener {
+        Listener { upgrade, ..Listener::default() }
+    }
+
     /// Whether an interim head came.
     pub(super) fn has_heard(&self) -> bool {
         self.interim_bytes > 0
@@ -103,7 +113,7 @@ impl Listener {
             return Err((Upstream::HeadTooLarge, detail));
         }
         let bytes = read.split_to(line.len).freeze();
-        let heard = heard(&bytes, &line, method)?;
+        let heard = heard(&bytes, &line, method, self.upgrade.as_ref())?;
         if matches!(heard, Heard::Interim(..)) {
             self.interim_bytes += line.len;
         }
@@ -179,12 +189,13 @@ enum Coding {
     Other,
 }
 
-fn heard(bytes: &Bytes, line: &Line, method: &Method) -> Result<Heard, Wrong> {
+fn heard(bytes: &Bytes, line: &Line, method: &Method, upgrade: Option<&HeaderValue>) -> Result<Heard, Wrong> {
     let status = line.status.and_then(|code| StatusCode::from_u16(code).ok());
     let Some(status) = status else {
         return Err((Upstream::BadHead, "waiting for the head: a status that is none".to_owned()));
     };
-    if status == StatusCode::SWITCHING_PROTOCOLS {
+    let switches = status == StatusCode::SWITCHING_PROTOCOLS;
+    if switches && upgrade.is_none() {
         let detail = "101 to a request that asked for no other protocol".to_owned();
         return Err((Upstream::BadHead, detail));
     }
@@ -205,8 +216,13 @@ fn heard(bytes: &Bytes, line: &Line, method: &Method) -> Result<Heard, Wrong> {
         }
         headers.append(name, HeaderValue::from_maybe_shared(value).map_err(|_| bad())?);
     }
+    let to = upgrade.filter(|_| switches).map(|asked| samovar_policy::upgraded_to(asked, &headers));
+    let to = to.transpose().map_err(|wrong| (Upstream::BadHead, format!("waiting for the head: {wrong}")))?;
     if said.hops {
         samovar_policy::strip_hop_by_hop(&mut headers);
+    }
+    if let Some(protocol) = to {
+        return Ok(Heard::Switched(protocol, headers));
     }
     if interim {
         return Ok(Heard::Interim(status, headers));

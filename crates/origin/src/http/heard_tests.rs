@@ -3,7 +3,7 @@
 use super::decode::Decoder;
 use super::heard::{Framing, Head, Heard, Listener};
 use bytes::BytesMut;
-use http::Method;
+use http::{HeaderValue, Method};
 use proptest::prelude::*;
 use samovar_reason::Upstream;
 
@@ -124,6 +124,31 @@ fn what_is_no_head_is_noticed_early() {
     // Nor is a connection kept on which a body may follow that nobody asked for.
     assert!(!head("HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n", &Method::GET).keeps_alive);
     assert!(head("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", &Method::GET).keeps_alive);
+}
+
+#[test]
+fn another_protocol_begins_where_the_head_ends() {
+    let asked = HeaderValue::from_static("chat");
+    let hear = |bytes: &str| {
+        let (mut read, mut listener) = (BytesMut::from(bytes), Listener::asking(Some(asked.clone())));
+        let heard = listener.next(&mut read, &Method::GET, MAX_BYTES).map_err(|(reason, _)| reason);
+        (heard, read)
+    };
+    let (heard, rest) = hear(
+        "HTTP/1.1 101 x\r\nUpgrade: Chat/1\r\nConnection: upgrade, x-a\r\nX-A: b\r\nX-B: c\r\nContent-Length: 3\r\n\r\nrest",
+    );
+    let Ok(Some(Heard::Switched(protocol, fields))) = heard else { panic!("{heard:?}") };
+    assert_eq!(
+        (protocol.to_str().unwrap(), fields.len(), &fields["x-b"]),
+        ("Chat/1", 1, &"c".parse().unwrap())
+    );
+    assert_eq!(rest, "rest", "whatever it is, it is not HTTP");
+    for bad in ["", "Upgrade: other\r\n", "Upgrade: chat\r\nUpgrade: chat\r\n"] {
+        let (heard, _) = hear(&format!("HTTP/1.1 101 x\r\n{bad}\r\n"));
+        assert!(matches!(heard, Err(Upstream::BadHead)), "{bad:?}: {heard:?}");
+    }
+    let (heard, _) = hear("HTTP/1.1 200 OK\r\nUpgrade: chat\r\n\r\n");
+    assert!(matches!(heard, Ok(Some(Heard::Head(head))) if head.status == 200));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod decode;
 mod early;
 mod going;
 mod heard;
+mod switched;
 mod told;
 
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod agreement_tests;
 #[cfg(test)]
 mod heard_tests;
 
+pub use switched::Switched;
 pub use told::pseudonym;
 
 use crate::peer::Peer;
@@ -30,7 +32,7 @@ use connection::Connection;
 use decode::Decoder;
 use going::Going;
 use heard::{Head, Heard, Listener, Wrong};
-use http::Method;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use samovar_reason::Upstream;
 use std::future::poll_fn;
 use std::io;
@@ -43,6 +45,7 @@ pub struct HttpUpstream {
     settings: HttpSettings,
     pool: Pool<Connection>,
     peer: Peer,
+    upgraded: switched::Places,
 }
 
 /// Why there is no head.
@@ -72,6 +75,13 @@ impl Headless {
 struct For {
     method: Method,
     interim: Option<Interim>,
+    upgrade: Option<HeaderValue>,
+}
+
+/// The head of the answer, or of a 101 that was asked for.
+enum Came {
+    Head(Head),
+    Switched(HeaderValue, HeaderMap),
 }
 
 impl HttpUpstream {
@@ -79,7 +89,8 @@ impl HttpUpstream {
     pub fn new(settings: HttpSettings) -> Arc<Self> {
         let pool = Pool::new(&settings.limits);
         let peer = Peer::new(settings.address.clone(), settings.limits.resolve_every);
-        Arc::new(HttpUpstream { settings, pool, peer })
+        let upgraded = switched::Places::new(settings.limits.upgraded_max);
+        Arc::new(HttpUpstream { settings, pool, peer, upgraded })
     }
 
     /// What it was made from.
@@ -100,6 +111,11 @@ impl HttpUpstream {
     /// Looks its name up again if that was long ago. To be called about once a second.
     pub async fn look_up(&self) {
         self.peer.look_up(self.settings.limits.connect_timeout).await;
+    }
+
+    /// How many connections have changed to another protocol, or are about to.
+    pub fn upgraded(&self) -> usize {
+        self.upgraded.taken()
     }
 
     /// Closes connections idle for longer than the limit, and those the upstream has closed. To be called about once a
@@ -130,17 +146,21 @@ impl HttpUpstream {
             None => None,
         };
         let repeatable = body.is_none() && told.method.is_idempotent();
+        let place = match told.upgrade.is_some() {
+            true => Some(self.upgraded.take()?),
+            false => None,
+        };
         let permit = self.pool.permit().await?;
         let mut begun = Instant::now();
         let mut going = Going::new(&mut told, body, begun);
-        let whose = For { method: told.method, interim: told.interim };
+        let whose = For { method: told.method, interim: told.interim, upgrade: told.upgrade };
 
         if let Some(mut connection) = self.idle(core, begun) {
             match self.head(&mut connection, &mut going, &whose).await {
                 Ok(head) => {
                     let now = Instant::now();
                     let timing = Timing { connect_us: 0, first_byte_us: micros(begun, now), reused: true };
-                    return self.answer(head, timing, connection, going, permit, now);
+                    return self.answer(head, timing, connection, going, (permit, place), now);
                 }
                 Err(Headless::Unsent(_)) => {}
                 Err(Headless::Silent(_)) if repeatable => {}
@@ -160,7 +180,7 @@ impl HttpUpstream {
             first_byte_us: micros(connected, now),
             reused: false,
         };
-        self.answer(head, timing, connection, going, permit, now)
+        self.answer(head, timing, connection, going, (permit, place), now)
     }
 
     /// A connection from the shelves that is alive and silent. The system itself is asked: what the reactor has not heard
@@ -184,8 +204,8 @@ impl HttpUpstream {
         connection: &mut Connection,
         going: &mut Going,
         whose: &For,
-    ) -> Result<Head, Headless> {
-        let mut listener = Listener::default();
+    ) -> Result<Came, Headless> {
+        let mut listener = Listener::asking(whose.upgrade.clone());
         poll_fn(|cx| self.poll_head(cx, &mut listener, connection, going, whose)).await
     }
 
@@ -196,7 +216,7 @@ impl HttpUpstream {
         connection: &mut Connection,
         going: &mut Going,
         whose: &For,
-    ) -> Poll<Result<Head, Headless>> {
+    ) -> Poll<Result<Came, Headless>> {
         let limits = &self.settings.limits;
         loop {
             going.poll(cx, &mut connection.socket)?;
@@ -209,7 +229,10 @@ impl HttpUpstream {
                 ))));
             }
             match listener.next(&mut connection.read, &whose.method, limits.head_max_bytes) {
-                Ok(Some(Heard::Head(head))) => return Poll::Ready(Ok(head)),
+                Ok(Some(Heard::Head(head))) => return Poll::Ready(Ok(Came::Head(head))),
+                Ok(Some(Heard::Switched(protocol, headers))) => {
+                    return Poll::Ready(Ok(Came::Switched(protocol, headers)));
+                }
                 Ok(Some(Heard::Interim(status, headers))) => {
                     whose.tell(status, headers);
                     continue;
@@ -240,14 +263,21 @@ impl HttpUpstream {
 
     fn answer(
         self: &Arc<Self>,
-        head: Head,
+        came: Came,
         timing: Timing,
         connection: Connection,
         going: Going,
-        permit: Permit,
+        (permit, place): (Permit, Option<switched::Place>),
         now: Instant,
     ) -> Result<Answer, Failure> {
-        let Head { status, headers, framing, keeps_alive } = head;
+        let Head { status, headers, framing, keeps_alive } = match came {
+            Came::Head(head) => head,
+            Came::Switched(protocol, headers) => {
+                let status = StatusCode::SWITCHING_PROTOCOLS;
+                let body = switched::body(connection, &going, protocol, permit, place)?;
+                return Ok(Answer { status, headers, body, timing });
+            }
+        };
         let held = Held { connection, permit, upstream: Arc::clone(self), going, keeps_alive };
         let body = coming::body(held, Decoder::new(framing), now)?;
         Ok(Answer { status, headers, body, timing })
@@ -256,8 +286,8 @@ impl HttpUpstream {
 
 impl For {
     /// A `100 Continue` was not asked for.
-    fn tell(&self, status: http::StatusCode, headers: http::HeaderMap) {
-        if let Some(interim) = self.interim.as_ref().filter(|_| status != http::StatusCode::CONTINUE) {
+    fn tell(&self, status: StatusCode, headers: HeaderMap) {
+        if let Some(interim) = self.interim.as_ref().filter(|_| status != StatusCode::CONTINUE) {
             interim.tell(status, headers);
         }
     }

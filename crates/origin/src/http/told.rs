@@ -33,12 +33,13 @@ pub(super) struct Told {
     /// The body's announced length, bytes; `None` with a body means chunked.
     pub(super) body_bytes: Option<u64>,
     pub(super) interim: Option<Interim>,
+    /// The protocols that are asked for.
+    pub(super) upgrade: Option<HeaderValue>,
 }
 
 /// Writes the head, or says why there can be none.
 pub(super) fn told(settings: &HttpSettings, asked: &mut Asked) -> Result<Told, Failure> {
-    let Asked { method, path, query, host, headers, body, body_bytes, client, interim, client_target: _ } =
-        asked;
+    let Asked { method, path, query, host, headers, body, body_bytes, client, interim, upgrade, .. } = asked;
     let (body, body_bytes) = (body.take(), *body_bytes);
     let mut out = Out(Vec::with_capacity(HEAD_BYTES));
     out.put(&[method.as_str(), " "]);
@@ -61,8 +62,20 @@ pub(super) fn told(settings: &HttpSettings, asked: &mut Asked) -> Result<Told, F
         // RFC 9110 §8.6: said even of none where one is expected; some servers refuse it otherwise.
         out.put(&["content-length: 0\r\n"]);
     }
+    if let Some(protocols) = &upgrade {
+        // RFC 9110 §7.8.
+        out.put(&["connection: upgrade\r\n"]);
+        out.field("upgrade", protocols.as_bytes());
+    }
     out.put(&["\r\n"]);
-    Ok(Told { method: method.clone(), head: out.0, body, body_bytes, interim: interim.clone() })
+    Ok(Told {
+        method: method.clone(),
+        head: out.0,
+        body,
+        body_bytes,
+        interim: interim.clone(),
+        upgrade: upgrade.clone(),
+    })
 }
 
 /// Fields of the request that tell of the way it came; each list on one line, as many applications read no more.

@@ -60,6 +60,7 @@ pub fn get(path: &str, query: &str) -> Asked {
     Asked {
         interim: None,
         client_target: None,
+        upgrade: None,
         method: Method::GET,
         path: path.to_owned(),
         query: (!query.is_empty()).then(|| query.to_owned()),

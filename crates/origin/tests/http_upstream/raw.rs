@@ -120,6 +120,7 @@ pub fn ask(method: Method, path: &str) -> Asked {
         body_bytes: None,
         interim: None,
         client_target: None,
+        upgrade: None,
         client: Client {
             remote: Some("192.0.2.7:4711".parse().unwrap()),
             local: Some("192.0.2.1:80".parse().unwrap()),
@@ -190,6 +191,7 @@ pub async fn next(answer: &mut Answer) -> Option<Result<Frame<Bytes>, Failure>> 
         AnswerBody::Bytes(bytes) => Some(Ok(Frame::data(bytes))),
         AnswerBody::Empty => None,
         AnswerBody::File { .. } => panic!("an upstream has no files"),
+        AnswerBody::Switched(_) => panic!("nobody asked for another protocol"),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::clock;
 use crate::pipeline::{self, Manner, Route};
 use crate::state::{Job, Shared};
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, Version};
 use samovar_policy::{RequestFacts, Verdict};
 use samovar_reason::{Explain, Gate, Hot, Lookup, Route as Why, Store};
 use samovar_rules::{Acts, RequestParts, Routed, Sites, UrlParts, Vars};
@@ -120,6 +120,9 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
     let (word, reason, tier) = match pipeline::manner(&snapshot, &route, &request, &wishes) {
         Err(why) => {
             facts.push(Fact::Lookup(why, None, None));
+            let asked =
+                pipeline::would_ask_to_upgrade(&snapshot, &route, method, Version::HTTP_11, headers, false);
+            facts.extend(asked.map(|asked| pipeline::upgrade_fact(&asked, headers)));
             ("pass", why, Tier::Origin)
         }
         Ok(manner) => {

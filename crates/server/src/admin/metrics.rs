@@ -88,6 +88,9 @@ pub fn text(app: &Shared) -> String {
     );
     head("samovar_connections_accepted", "counter", "Connections accepted.", &one(sum(app, |c| &c.accepted)));
     head("samovar_connections", "gauge", "Connections open.", &one(super::limits::connections(app)));
+    let upgraded = sum(app, |c| &c.upgraded);
+    let text = "Connections that have changed to another protocol (WebSocket).";
+    head("samovar_connections_upgraded", "gauge", text, &one(upgraded));
     let most = app.snapshot().settings.limits.connections_max as u64;
     head("samovar_connections_limit", "gauge", "Connections there may be.", &one(most));
     let stats = app.cache.stats();

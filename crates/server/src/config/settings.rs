@@ -121,6 +121,8 @@ pub struct ServerSettings {
     pub error_detail: ErrorDetail,
     /// Peers that are believed.
     pub trusted_proxies: TrustedProxies,
+    /// Peers that begin with a PROXY protocol head.
+    pub proxy_protocol: TrustedProxies,
 }
 
 /// Who is told on an error page what went wrong.
@@ -163,6 +165,8 @@ pub struct LimitSettings {
     pub requests_per_connection: Option<u64>,
     /// How long a connection is kept; `None` for no bound.
     pub connection_lifetime: Option<Duration>,
+    /// Without a byte either way after the protocol changed; `None` for no bound.
+    pub upgraded_idle_timeout: Option<Duration>,
     /// For requests under way when the server stops.
     pub stop_timeout: Duration,
 }

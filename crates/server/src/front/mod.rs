@@ -6,9 +6,12 @@
 mod accept;
 mod banner;
 mod inside;
+mod meet;
+mod proxied;
 mod side;
 mod signals;
 mod tls;
+mod tunnel;
 mod worker;
 
 pub use accept::{BACKLOG, Listener, bind, raise_file_limit, too_few_files};

@@ -1,23 +1,25 @@
 //! One serving core: a thread, a current-thread runtime, its share of the connections.
 
 use super::accept::Listener;
+use super::meet::{Ends, connect, connect_tls};
 use super::side::{Side, bounds, connection, hot_listener, limits};
-use super::tls;
+use super::tunnel;
 use crate::clock;
 use crate::compress::processor_us;
 use crate::pipeline::{self, Connection};
-use crate::state::{Core, Job, Place, Shared};
+use crate::state::{Core, Job, Shared};
+use http::StatusCode;
 use http_body_util::BodyExt;
-use samovar_hot::{Accepted, Hub, Layer, Wire};
-use samovar_reason::{Explain, Reject};
+use samovar_hot::{End, Hub, Layer, Wire};
+use samovar_reason::{Explain, Reject, Upgrade};
 use socket2::Socket;
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::spawn_local;
@@ -121,14 +123,16 @@ async fn core(
     // An error means that the sender is gone, which is a stop as well.
     let _ = stopping.wait_for(|stop| *stop).await;
     hub.drain();
+    core.leaving.notify_waiters();
     let limit = core.shared.snapshot().settings.limits.stop_timeout;
     let drained = async {
-        while hub.connections() > 0 {
+        while hub.connections() + core.tunnels.get() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     if tokio::time::timeout(limit, drained).await.is_err() {
-        crate::say!("samovar: core {index}: {} connections were still busy and are cut", hub.connections());
+        let busy = hub.connections() + core.tunnels.get();
+        crate::say!("samovar: core {index}: {busy} connections were still busy and are cut");
     }
     upkeep.abort();
 }
@@ -164,7 +168,8 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
             hub.set_limits(limits(&snapshot.settings));
             hub.set_bounds(bounds(&snapshot.settings));
         }
-        let connections = hub.connections_bytes();
+        let connections = hub.connections_bytes() + core.tunnels_bytes.get();
+        core.counters.upgraded.set(core.tunnels.get() as u64);
         core.counters.connections_bytes.set(connections);
         {
             let map = hub.map();
@@ -190,13 +195,18 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
 /// Connections that got no place: they are in no log, as nothing was asked, and there may be thousands a second.
 #[derive(Default)]
 struct TurnedAway {
-    told: [u64; 2],
+    told: [u64; 4],
 }
 
 impl TurnedAway {
     /// Says how many there were since the last time.
     fn tell(&mut self, shared: &Shared) {
-        let reasons = [Reject::TooManyConnections, Reject::TooManyFromAddress];
+        let reasons = [
+            Reject::TooManyConnections,
+            Reject::TooManyFromAddress,
+            Reject::NoProxyHead,
+            Reject::BadProxyHead,
+        ];
         for (told, why) in self.told.iter_mut().zip(reasons) {
             let all: u64 = shared.counters.iter().map(|core| core.by_reject.get(why)).sum();
             let new = all - std::mem::replace(told, all);
@@ -268,10 +278,10 @@ async fn accept_tcp(door: &Door, listener: TcpListener) {
             Ok((stream, peer)) => {
                 // Answers leave whole; waiting for more to send would only delay them.
                 let _ = stream.set_nodelay(true);
-                let local = stream.local_addr().ok();
+                let ends = Ends { peer: Some(peer), local: stream.local_addr().ok() };
                 match door.tls {
-                    true => connect_tls(door, stream, peer, local),
-                    false => connect(door, stream, Some(peer), local),
+                    true => connect_tls(door, stream, ends),
+                    false => connect(door, stream, ends),
                 }
             }
             Err(error) => trouble.rest(&error).await,
@@ -283,7 +293,7 @@ async fn accept_unix(door: &Door, listener: UnixListener) {
     let mut trouble = Trouble::default();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => connect(door, stream, None, None),
+            Ok((stream, _)) => connect(door, stream, Ends { peer: None, local: None }),
             Err(error) => trouble.rest(&error).await,
         }
     }
@@ -315,96 +325,6 @@ impl Trouble {
     }
 }
 
-/// One connection more than allowed: told so, and closed.
-async fn turn_away<S: AsyncWrite + Unpin>(stream: S, why: Reject) {
-    tell(stream, "503 Service Unavailable\r\nretry-after: 1", why).await;
-}
-
-/// An answer to a connection that has not begun.
-async fn tell<S: AsyncWrite + Unpin>(mut stream: S, status: &str, why: Reject) {
-    let (code, text) = (why.code(), why.text());
-    let answer = format!(
-        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
-         cache-status: Samovar; detail={code}\r\n\r\n{code}: {text}\n",
-        code.len() + 2 + text.len() + 1
-    );
-    // A client that does not even take this is dropped.
-    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(answer.as_bytes())).await;
-}
-
-/// The stream and its place, if there is one; else the client is told so.
-fn take_place<S: AsyncWrite + Unpin + 'static>(
-    door: &Door,
-    stream: S,
-    peer: Option<SocketAddr>,
-) -> Option<(S, Place)> {
-    let snapshot = door.core.shared.snapshot();
-    let limits = &snapshot.settings.limits;
-    let each_max = limits.connections_per_address.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-    let address = peer.map(|peer| peer.ip().to_canonical()).filter(|ip| {
-        // Behind a proxy there are many.
-        each_max.is_some() && !snapshot.settings.server.trusted_proxies.trusts(Some(*ip))
-    });
-    match door.core.shared.places.take(address, limits.connections_max, each_max) {
-        Ok(place) => Some((stream, place)),
-        Err(why) => {
-            // Who speaks TLS cannot be told.
-            door.core.counters.reject(why, (!door.tls).then_some(503));
-            if !door.tls {
-                spawn_local(turn_away(stream, why));
-            }
-            None
-        }
-    }
-}
-
-fn connect<S>(door: &Door, stream: S, peer: Option<SocketAddr>, local: Option<SocketAddr>)
-where
-    S: Wire + 'static,
-{
-    let Some((stream, place)) = take_place(door, stream, peer) else { return };
-    let door = door.clone();
-    let conn = met(&door, peer, local);
-    let layer = door.hub.accept(stream, Accepted { listener: conn.listener, peer });
-    spawn_local(async move {
-        converse(&door, layer, &conn).await;
-        drop(place);
-    });
-}
-
-/// The same, after a handshake that must come to an end as a head must.
-fn connect_tls(door: &Door, stream: TcpStream, peer: SocketAddr, local: Option<SocketAddr>) {
-    // Whoever is one too many is not worth a handshake.
-    let Some((stream, place)) = take_place(door, stream, Some(peer)) else { return };
-    let door = door.clone();
-    spawn_local(async move {
-        let snapshot = door.core.shared.snapshot();
-        let patience = snapshot.settings.limits.head_timeout;
-        let config = snapshot.tls.clone();
-        drop(snapshot);
-        if let Some(config) = config {
-            match tokio::time::timeout(patience, tls::accept(config, stream)).await {
-                Ok(Ok(stream)) => {
-                    let conn = met(&door, Some(peer), local);
-                    let accepted = Accepted { listener: conn.listener, peer: Some(peer) };
-                    converse(&door, door.hub.accept(stream, accepted), &conn).await;
-                }
-                Ok(Err(tls::Failed::PlainHttp(stream))) => {
-                    door.core.counters.reject(Reject::PlainHttp, Some(400));
-                    tell(stream, "400 Bad Request", Reject::PlainHttp).await;
-                }
-                Ok(Err(tls::Failed::Handshake)) | Err(_) => {
-                    door.core.counters.reject(Reject::TlsHandshake, None);
-                }
-            }
-        } else {
-            // The last certificate was taken out of the file; the listener is closed at the next start.
-            door.core.counters.reject(Reject::TlsHandshake, None);
-        }
-        drop(place);
-    });
-}
-
 /// A connection as the pipeline sees it.
 pub(super) fn met(door: &Door, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Rc<Connection> {
     let snapshot = door.core.shared.snapshot();
@@ -420,10 +340,28 @@ where
     door.core.counters.accepted.add(1);
     let http = samovar_hot::engine(&door.hub);
     let core = &door.core;
-    let _end = samovar_hot::serve(layer, &http, |request, handle| {
+    let switch = RefCell::new(None);
+    let end = samovar_hot::serve(layer, &http, |request, handle| {
         let arrived = pipeline::arrive(core, conn, request, handle);
-        async move { Ok::<_, Infallible>(pipeline::answer(arrived).await) }
+        let switch = &switch;
+        async move {
+            let mut response = pipeline::answer(arrived).await;
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                // Boxed, as below: room for it is not carried by connections that never need it.
+                switch.replace(response.body_mut().take_switch().map(Box::new));
+            }
+            Ok::<_, Infallible>(response)
+        }
     })
     .await;
+    match (end, switch.take()) {
+        (End::Upgraded(pipe), Some(switch)) => {
+            let idle = core.shared.snapshot().settings.limits.upgraded_idle_timeout;
+            Box::pin(tunnel::run(core, pipe, *switch, idle)).await;
+        }
+        // The client was gone before it could be told.
+        (_, Some(mut switch)) => switch.finish.upgraded(Upgrade::ClientBroke, 0, 0),
+        (_, None) => {}
+    }
     door.core.counters.closed.add(1);
 }

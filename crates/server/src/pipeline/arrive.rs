@@ -97,6 +97,7 @@ fn exchange(
         facts: Vec::with_capacity(8),
         late: Rc::new(RefCell::new(Vec::new())),
         open: true,
+        body_too_long: None,
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Question {
     pub interim: Option<Interim>,
     /// What the rule changes between cache and origin.
     pub acting: Option<Rc<Acting>>,
+    /// Protocols that an HTTP upstream may change the connection to.
+    pub upgrade: Option<HeaderValue>,
 }
 
 impl Question {
@@ -64,6 +66,7 @@ impl Question {
             client: x.client.clone(),
             interim: None,
             acting: Acting::of(x, route),
+            upgrade: None,
         }
     }
 
@@ -109,6 +112,7 @@ impl Question {
             client: self.client,
             interim: self.interim,
             client_target: self.acting.and_then(|acting| acting.client_target()),
+            upgrade: self.upgrade,
         }
     }
 }
@@ -249,11 +253,14 @@ fn status_of(why: Upstream) -> StatusCode {
         Upstream::ConnectTimeout | Upstream::HeadTimeout | Upstream::BodyTimeout => {
             StatusCode::GATEWAY_TIMEOUT
         }
-        Upstream::QueueFull | Upstream::QueueTimeout | Upstream::Overloaded | Upstream::NoMember => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        Upstream::QueueFull
+        | Upstream::QueueTimeout
+        | Upstream::Overloaded
+        | Upstream::NoMember
+        | Upstream::UpgradedFull => StatusCode::SERVICE_UNAVAILABLE,
         Upstream::ClientGone => StatusCode::BAD_REQUEST,
         Upstream::LoopDetected => StatusCode::LOOP_DETECTED,
+        Upstream::LengthRequired => StatusCode::LENGTH_REQUIRED,
         _ => StatusCode::BAD_GATEWAY,
     }
 }
@@ -447,13 +454,14 @@ pub fn source_of(body: AnswerBody) -> super::body::Source {
         AnswerBody::Bytes(bytes) => Source::whole(bytes),
         AnswerBody::File { file, offset, len } => Source::File { file, offset, len },
         AnswerBody::Stream { len, frames } => Source::Stream(frames, len),
+        AnswerBody::Switched(switched) => Source::Switched(switched),
     }
 }
 
 /// The announced length of an answer's body.
 pub fn announced(body: &AnswerBody) -> Option<u64> {
     match body {
-        AnswerBody::Empty => Some(0),
+        AnswerBody::Empty | AnswerBody::Switched(_) => Some(0),
         AnswerBody::Bytes(bytes) => Some(Bytes::len(bytes) as u64),
         AnswerBody::File { len, .. } => Some(*len),
         AnswerBody::Stream { len, .. } => *len,

@@ -7,7 +7,7 @@ use super::finish::Finish;
 use bytes::{Buf, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use samovar_cache::{Entry, FillFailure, Reader};
-use samovar_origin::Failure;
+use samovar_origin::{Failure, Switched};
 use samovar_reason::Upstream;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -54,6 +54,16 @@ pub enum Source {
         /// Length, bytes.
         len: u64,
     },
+    /// None: after the head the connection speaks another protocol, with this upstream.
+    Switched(Box<Switched>),
+}
+
+/// What follows a 101: the other side, and the request's record, which closes with it.
+pub struct Switch {
+    /// The upstream's connection.
+    pub upstream: Box<Switched>,
+    /// The record.
+    pub finish: Finish,
 }
 
 impl Source {
@@ -74,7 +84,7 @@ impl Source {
     /// Length, if known.
     pub fn len_bytes(&self) -> Option<u64> {
         match self {
-            Source::Empty => Some(0),
+            Source::Empty | Source::Switched(_) => Some(0),
             Source::Parts(_, bytes) => Some(*bytes),
             Source::Growing(reader) => reader.len_bytes(),
             Source::GrowingRange(_, _, left) => Some(*left),
@@ -97,7 +107,7 @@ impl Source {
     /// The next frame.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failed>>> {
         let piece = match self {
-            Source::Empty | Source::File { .. } => return Poll::Ready(None),
+            Source::Empty | Source::File { .. } | Source::Switched(_) => return Poll::Ready(None),
             Source::Parts(parts, left) => {
                 let part = parts.pop_front();
                 *left -= part.as_ref().map_or(0, |part| part.len() as u64);
@@ -181,6 +191,17 @@ impl Body {
         Body { source, finish: Some(finish), cut: None, over: false, len_bytes }
     }
 
+    /// What follows it, if it is the body of a 101.
+    pub fn take_switch(&mut self) -> Option<Switch> {
+        match std::mem::replace(&mut self.source, Source::Empty) {
+            Source::Switched(upstream) => self.finish.take().map(|finish| Switch { upstream, finish }),
+            source => {
+                self.source = source;
+                None
+            }
+        }
+    }
+
     fn sent(&mut self, bytes: usize) {
         if let Some(finish) = &mut self.finish {
             finish.sent(bytes as u64);
@@ -242,7 +263,7 @@ impl HttpBody for Body {
     fn is_end_stream(&self) -> bool {
         self.cut.is_none()
             && match &self.source {
-                Source::Empty | Source::File { .. } => true,
+                Source::Empty | Source::File { .. } | Source::Switched(_) => true,
                 Source::Parts(parts, _) => parts.is_empty(),
                 Source::Growing(_) => false,
                 Source::GrowingRange(_, _, left) => *left == 0,
@@ -254,7 +275,7 @@ impl HttpBody for Body {
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::Empty | Source::File { .. } => SizeHint::with_exact(0),
+            Source::Empty | Source::File { .. } | Source::Switched(_) => SizeHint::with_exact(0),
             Source::Parts(_, left) => SizeHint::with_exact(*left),
             // The length is announced by the field; claiming it here again would have to count what was read.
             Source::Growing(_) | Source::GrowingRange(..) | Source::Coded(_) | Source::Failed(_) => {

@@ -2,6 +2,7 @@
 //! so far. Steps own it and hand it on.
 
 use super::finish;
+use super::upload::TooLong;
 use crate::state::{Core, Snapshot};
 use http::{HeaderMap, Method, Uri, Version};
 use samovar_hot::ConnHandle;
@@ -82,6 +83,8 @@ pub struct Exchange {
     pub late: Rc<RefCell<Vec<Fact>>>,
     /// No answer has begun yet.
     pub open: bool,
+    /// Whether a body without a length has exceeded what its rule allows, bytes.
+    pub(super) body_too_long: Option<(TooLong, u64)>,
 }
 
 impl Drop for Exchange {

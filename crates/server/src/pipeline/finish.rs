@@ -7,7 +7,7 @@ use crate::config::LogFormat;
 use crate::state::Core;
 use http::{HeaderMap, Method, StatusCode, header};
 use samovar_hot::{HotHit, Share};
-use samovar_reason::{Explain, Lookup, Upstream};
+use samovar_reason::{Explain, Lookup, Upgrade, Upstream};
 use samovar_trace::{Fact, Fields, Record, Tier};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -53,6 +53,15 @@ impl Finish {
     /// Bytes that went out so far.
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
+    }
+
+    /// The connection changed to another protocol, which is over: why, and how many bytes went up and down.
+    pub fn upgraded(&mut self, why: Upgrade, up_bytes: u64, down_bytes: u64) {
+        self.sent_bytes += down_bytes;
+        if let Some(x) = &mut self.x {
+            let detail = format!("{up_bytes} bytes from the client, {down_bytes} from the upstream");
+            x.facts.push(Fact::Upgrade(why, detail));
+        }
     }
 
     /// The client did not take all of it: it left, or was left for taking nothing.

@@ -115,6 +115,7 @@ async fn page(x: &Exchange, path: &str) -> Result<Ready, String> {
         not_hot: None,
         client: x.client.clone(),
         user: None,
+        body_too_long: None,
         facts: Vec::new(),
         late: Rc::default(),
         // What came of it stands in the record of the request that it was for.

@@ -32,11 +32,13 @@ mod respond;
 mod route;
 mod siblings;
 mod take_in;
+mod upgrade;
+mod upload;
 mod vars;
 mod wanted;
 
 pub use self::arrive::{Arrived, arrive, arrive_by_door};
-pub use self::body::{Body, Cut};
+pub use self::body::{Body, Cut, Switch};
 pub use self::coding::foreseen;
 pub use self::exchange::{Connection, Exchange, Route};
 pub use self::finish::{line, record_hot};
@@ -46,6 +48,7 @@ pub use self::manner::{Manner, goes_as_it_is, manner, of_stored};
 pub use self::promote::barred;
 pub use self::respond::Ready;
 pub use self::route::{is_of_files_alone, rewritten_fact as rewritten, wishes_for};
+pub use self::upgrade::{fact as upgrade_fact, would_ask as would_ask_to_upgrade};
 
 /// Lives a request through, from its head to the head of its answer; the body follows by itself.
 pub async fn answer(arrived: Arrived) -> http::Response<Body> {

@@ -5,7 +5,7 @@ use super::attempt::{self, Got, Question};
 use super::exchange::{Exchange, Route};
 use super::reply::{Reply, ReplyBody};
 use super::respond::Ready;
-use super::{answered, fill, interim, keep, learn};
+use super::{answered, fill, interim, keep, learn, upgrade, upload};
 use crate::clock;
 use crate::state::{Shared, Snapshot};
 use http::{Method, StatusCode, Uri};
@@ -29,6 +29,8 @@ pub async fn pass(
     let mut question = Question::of(&x, &route);
     let interims = interim::of(&x);
     question.interim.clone_from(&interims);
+    question.upgrade = upgrade::ask(&mut x, &route, why);
+    let asks_to_upgrade = question.upgrade.is_some();
     // Of a GET past the cache nothing is learnt for which the time would matter.
     let learns = x.method != Method::GET;
     let requested = if learns { clock::now() } else { x.at };
@@ -57,6 +59,7 @@ pub async fn pass(
     match came {
         Ok((mut got, made_invalid)) => {
             let times = Times { requested, answered: if learns { clock::now() } else { requested } };
+            upgrade::note_declined(&mut x, asks_to_upgrade, &got.answer);
             x.facts.extend(attempt_facts(&mut got));
             if let Some(fact) = made_invalid {
                 x.note(fact);
@@ -72,6 +75,9 @@ pub async fn pass(
             Ready::new(x, Some(route), reply)
         }
         Err(problem) => {
+            if let Some(max_bytes) = upload::exceeded(&x) {
+                return upload::refuse(x, route, max_bytes);
+            }
             x.note(Fact::Store(Store::Bypassed));
             problem.into_ready(x, Some(route))
         }

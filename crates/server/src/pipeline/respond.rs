@@ -8,6 +8,7 @@ use super::exchange::{Exchange, Route};
 use super::finish::{Came, Finish};
 use super::page::{self, Page};
 use super::reply::{Reply, ReplyBody};
+use super::upgrade;
 use crate::config::ErrorDetail;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
@@ -112,6 +113,9 @@ impl Ready {
             || status == StatusCode::NOT_MODIFIED
             || status == StatusCode::NO_CONTENT;
         let source = if bodiless { Source::Empty } else { source };
+        if let Source::Switched(switched) = &source {
+            upgrade::announce(&x, switched.protocol(), &mut headers);
+        }
         let came = Came { status, tier, word, reason };
         let finish = Finish::new(x, route, came);
         let mut response = Response::new(Body::new(source, finish));

@@ -5,6 +5,7 @@ use super::coding;
 use super::exchange::{Exchange, Route};
 use super::page::Page;
 use super::respond::Ready;
+use super::upload;
 use crate::state::{Snapshot, Target};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_policy::{LifetimeWish, Wishes};
@@ -39,6 +40,10 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
                     samovar_policy::plain_tags(&mut x.headers);
                 }
             }
+            let body = match upload::within(&mut x, &route, body, body_bytes) {
+                Ok(body) => body,
+                Err(max_bytes) => return Err(Box::new(upload::refuse(x, route, max_bytes))),
+            };
             Ok(Routed { x, route, body, body_bytes })
         }
         Err((why, detail)) => {

@@ -40,7 +40,7 @@ pub(super) async fn take_in(
     announced: Option<u64>,
 ) -> Result<(), Broken> {
     let mut frames = match body {
-        AnswerBody::Empty => return whole(sink, announced),
+        AnswerBody::Empty | AnswerBody::Switched(_) => return whole(sink, announced),
         AnswerBody::Bytes(bytes) => {
             push(sink, bytes, announced)?;
             return whole(sink, announced);

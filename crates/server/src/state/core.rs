@@ -4,10 +4,10 @@ use super::Shared;
 use crate::compress::Load;
 use crate::metrics::CoreCounters;
 use samovar_hot::Hub;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// A request that did not come by a socket: `explain` asks a core to live through one.
 pub struct Job {
@@ -35,12 +35,27 @@ pub struct Core {
     pub load: Load,
     /// Its hot tier; set once the core runs.
     pub hub: OnceCell<Rc<Hub>>,
+    /// Connections that have changed to another protocol.
+    pub tunnels: Cell<usize>,
+    /// About what they take, bytes.
+    pub tunnels_bytes: Cell<u64>,
+    /// Told to them when the server stops.
+    pub leaving: Notify,
 }
 
 impl Core {
     /// Core number `index`.
     pub fn new(index: usize, shared: Arc<Shared>) -> Rc<Core> {
         let counters = shared.counters.get(index).cloned().unwrap_or_default();
-        Rc::new(Core { index, shared, counters, load: Load::default(), hub: OnceCell::new() })
+        Rc::new(Core {
+            index,
+            shared,
+            counters,
+            load: Load::default(),
+            hub: OnceCell::new(),
+            tunnels: Cell::new(0),
+            tunnels_bytes: Cell::new(0),
+            leaving: Notify::new(),
+        })
     }
 }

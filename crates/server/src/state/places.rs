@@ -38,14 +38,8 @@ impl Places {
         if self.taken.fetch_add(1, Ordering::Relaxed) >= all_max {
             return Err(Reject::TooManyConnections);
         }
-        if let (Some(address), Some(each_max)) = (address.map(counted_as), each_max) {
-            let mut by_address = self.lock();
-            let count = by_address.entry(address).or_default();
-            if *count >= each_max {
-                return Err(Reject::TooManyFromAddress);
-            }
-            *count += 1;
-            place.counted = Some(address);
+        if let (Some(address), Some(each_max)) = (address, each_max) {
+            place.count_for(address, each_max)?;
         }
         Ok(place)
     }
@@ -62,6 +56,24 @@ impl Places {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
         self.by_address.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Counts it for this address too, which was not known when it was taken.
+    ///
+    /// # Errors
+    /// If the address has as many as it may have.
+    pub fn count_for(&mut self, address: IpAddr, each_max: usize) -> Result<(), Reject> {
+        let address = counted_as(address);
+        let mut by_address = self.places.lock();
+        let count = by_address.entry(address).or_default();
+        if *count >= each_max || self.counted.is_some() {
+            return Err(Reject::TooManyFromAddress);
+        }
+        *count += 1;
+        self.counted = Some(address);
+        Ok(())
     }
 }
 

@@ -120,6 +120,15 @@ impl Upstream {
         all
     }
 
+    /// How many connections have changed to another protocol, over all members; `None` where none can.
+    pub fn upgraded(&self) -> Option<usize> {
+        let each = self.members.iter().filter_map(|member| match &member.server {
+            Server::Http(upstream) => Some(upstream.upgraded()),
+            Server::FastCgi(_) => None,
+        });
+        (self.settings.protocol == Protocol::Http).then(|| each.sum())
+    }
+
     /// Which member has this name, or route, or position counted from 1.
     pub fn member_named(&self, name: &str) -> Option<usize> {
         let balancer = self.balancer();

@@ -177,7 +177,7 @@ pub fn ask_fastcgi(place: &MemberPlace, path: &str, patience: Duration) -> Resul
                 let body = limited.collect().await.map_err(|error| error.to_string())?;
                 Ok(body.to_bytes().to_vec())
             }
-            AnswerBody::Empty | AnswerBody::File { .. } => Ok(Vec::new()),
+            AnswerBody::Empty | AnswerBody::File { .. } | AnswerBody::Switched(_) => Ok(Vec::new()),
         }
     };
     runtime.block_on(async {
@@ -204,6 +204,7 @@ fn asked(path: &str, query: Option<String>, host: String) -> Asked {
         client,
         interim: None,
         client_target: None,
+        upgrade: None,
     }
 }
 

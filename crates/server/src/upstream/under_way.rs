@@ -76,6 +76,10 @@ pub(super) fn carried(body: AnswerBody, under_way: UnderWay) -> AnswerBody {
         AnswerBody::Stream { len, frames } => {
             AnswerBody::Stream { len, frames: Box::pin(Carried { frames, under_way: Some(under_way) }) }
         }
+        AnswerBody::Switched(mut switched) => {
+            switched.hold(under_way);
+            AnswerBody::Switched(switched)
+        }
         whole => whole,
     }
 }

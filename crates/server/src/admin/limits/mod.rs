@@ -124,6 +124,12 @@ fn own(app: &Shared) -> Vec<LimitShape> {
         row("limits", "rate_min", Value::Bytes(l.rate_min_bytes), None),
         row("limits", "requests_per_connection", bounded(l.requests_per_connection, Value::Count), None),
         row("limits", "connection_lifetime", l.connection_lifetime.map_or(Value::None, Value::Time), None),
+        row(
+            "limits",
+            "upgraded_idle_timeout",
+            l.upgraded_idle_timeout.map_or(Value::None, Value::Time),
+            None,
+        ),
         row("limits", "stop_timeout", Value::Time(l.stop_timeout), None),
         row(
             "memory",
@@ -219,6 +225,17 @@ fn of_upstream(upstream: &Upstream, settings: &Settings, text: &str, file: Optio
         let named = format!("upstream.{name}.{key}");
         let from = whence(settings, &named, line, file);
         rows.push(shape(named, &value, of, from));
+    }
+    if let Some(now) = upstream.upgraded() {
+        let named = format!("upstream.{name}.upgraded_max");
+        let line = config::line_of(text, "upstream", Some(name), "upgraded_max");
+        let each = limits.upgraded_max;
+        let all = each.saturating_mul(upstream.settings().places.len());
+        let from = match all == each {
+            true => whence(settings, &named, line, file),
+            false => format!("{}, {each} on each member", whence(settings, &named, line, file)),
+        };
+        rows.push(shape(named, &count(all), Use::places(now as u64, all as u64, None), from));
     }
     let members = upstream.view().members;
     if members.len() > 1 {

@@ -180,6 +180,22 @@ pub(crate) static POLICY: &[Key] = &[
         "2",
     )
     .or("1"),
+    Key::new(
+        "body_max_bytes",
+        Kind::Either(&[Kind::Word(&[("unlimited", "no bound of its own")]), Kind::Size(0)]),
+        "Largest request body here; `limits.body_max_bytes` holds beside it. One that is announced as larger is refused (413) \
+         before it is read.",
+        "\"20 MiB\"",
+    )
+    .absent("`limits.body_max_bytes`"),
+    Key::new(
+        "upgrade",
+        Kind::Bool,
+        "Requests for another protocol (`Upgrade`: WebSocket) are passed on to an HTTP upstream; with `false` they are \
+         answered as if they had not asked.",
+        "false",
+    )
+    .or("true"),
     Key::new("admit_period", Kind::Duration(1), "See `admit_after`.", "\"1h\"").or("\"10s\""),
     Key::new(
         "compress",

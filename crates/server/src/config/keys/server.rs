@@ -49,6 +49,14 @@ pub(crate) static SERVER: Table = Table {
             "[\"10.0.0.0/8\", \"unix\"]",
         )
         .or("[]"),
+        Key::new(
+            "proxy_protocol",
+            Kind::Many(&Kind::Text(Format::Network)),
+            "Peers that begin each connection with a PROXY protocol head (version 1 or 2): the client is who it names. A peer \
+             listed here that sends none is not served; `\"unix\"` means all that come over a unix socket.",
+            "[\"10.0.0.0/8\", \"unix\"]",
+        )
+        .or("[]"),
     ]],
 };
 
@@ -129,6 +137,13 @@ pub(crate) static LIMITS: Table = Table {
             "\"1h\"",
         )
         .or("\"unlimited\""),
+        Key::new(
+            "upgraded_idle_timeout",
+            Kind::Either(&[Kind::Word(&[("unlimited", "no bound")]), Kind::Duration(10)]),
+            "How long nothing may go either way on a connection that has changed to another protocol (WebSocket).",
+            "\"1h\"",
+        )
+        .or("\"10m\""),
         Key::new(
             "stop_timeout",
             Kind::Duration(0),

@@ -180,6 +180,14 @@ pub(crate) static MEMBER: Table = Table {
             "1",
         )
         .or("0"),
+    Key::new(
+        "upgraded_max",
+        Kind::Int(0, 100_000),
+        "Of these connections, those that may have changed to another protocol (WebSocket) on each member, as they stay for \
+         long. One more is answered with 503.",
+        "1000",
+    )
+    .absent("half of `max_connections`"),
         Key::new(
             "standby",
             Kind::Bool,

@@ -67,6 +67,7 @@ pub(super) fn rule(scope: &Scope<'_>, rule: &Rule, work: &mut Work<'_>) {
     fields(scope, work);
     sizes(scope.own, work);
     lifetimes(scope, rule, work);
+    uploads(scope, rule, work);
     if rule.wishes.lifetime == LifetimeWish::Never && scope.own.has("never") {
         for key in STORING {
             if let Some(span) = scope.own.key_span(key) {
@@ -79,6 +80,18 @@ pub(super) fn rule(scope: &Scope<'_>, rule: &Rule, work: &mut Work<'_>) {
                 );
             }
         }
+    }
+}
+
+/// The limit of the whole server holds beside every other.
+fn uploads(scope: &Scope<'_>, rule: &Rule, work: &mut Work<'_>) {
+    let Some(span) = scope.own.key_span("body_max_bytes") else { return };
+    if let Some(all) = work.body_max_bytes
+        && rule.body_max_bytes.is_none_or(|own| own > all)
+    {
+        let message = "bodies may be no larger than `limits.body_max_bytes` all the same";
+        let hint = "raise that one, and give sites and rules smaller limits where they need less";
+        work.warning(Code::NoEffect, &span, message, hint);
     }
 }
 
@@ -204,6 +217,11 @@ fn lifetimes(scope: &Scope<'_>, rule: &Rule, work: &mut Work<'_>) {
 
 /// Warns about keys of a site that change nothing.
 pub(super) fn site(table: &Checked, site: &Site, takes: Takes, work: &mut Work<'_>) {
+    if let (Some(span), false) = (table.key_span("upgrade"), takes.http) {
+        let message =
+            "`upgrade` is for HTTP upstreams: files and FastCGI applications cannot change the protocol";
+        work.warning(Code::NoEffect, &span, message, "leave it out");
+    }
     if !takes.files {
         for key in ["listing", "follow_links", "types", "index"] {
             if let (Some(span), false) = (table.key_span(key), table.has("files")) {

@@ -72,6 +72,8 @@ struct Work<'a> {
     secrets: Vec<PathBuf>,
     notes: &'a mut Notes,
     hot: HotWish,
+    /// `limits.body_max_bytes`.
+    body_max_bytes: Option<u64>,
     targets: Vec<TargetSettings>,
     upstreams: Vec<upstream::Declared>,
     watches: Vec<Watched>,
@@ -97,6 +99,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         secrets: site::secrets(root, around),
         notes,
         hot,
+        body_max_bytes: limits.body_max_bytes,
         targets: Vec::new(),
         upstreams: Vec::new(),
         watches: Vec::new(),

@@ -109,6 +109,8 @@ pub(super) fn policy(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) -> Ru
         admit_after: u32::try_from(scope.amount("admit_after").unwrap_or(1)).unwrap_or(u32::MAX),
         admit_period_ms: scope.amount("admit_period").unwrap_or(0),
         coding: super::coding::wish(scope, takes, work),
+        body_max_bytes: scope.amount("body_max_bytes"),
+        upgrade_off: !scope.bool("upgrade"),
         ..Rule::default()
     };
     if lifetime == LifetimeWish::UntilChanged {

@@ -23,7 +23,8 @@ pub(super) fn server(root: &Checked, notes: &mut Notes) -> (ServerSettings, Opti
         admin: admin(&table, notes),
         workers: table.amount("workers").and_then(|n| usize::try_from(n).ok()),
         error_detail: error_detail(&table, notes),
-        trusted_proxies: trusted(&table, notes),
+        trusted_proxies: trusted(&table, "trusted_proxies", notes),
+        proxy_protocol: proxy_protocol(&table, notes),
     };
     (settings, index)
 }
@@ -89,9 +90,26 @@ fn error_detail(table: &Checked, notes: &mut Notes) -> ErrorDetail {
     }
 }
 
-fn trusted(table: &Checked, notes: &mut Notes) -> TrustedProxies {
+/// Whoever is listed here names the client of each connection.
+fn proxy_protocol(table: &Checked, notes: &mut Notes) -> TrustedProxies {
+    let trusted = trusted(table, "proxy_protocol", notes);
+    let unix = |listen: &Listen| matches!(listen, Listen::Unix(_));
+    let node = table.get("proxy_protocol").map_or(&[][..], Node::list).iter();
+    if let Some(node) = node.clone().find(|node| node.text() == Some("unix"))
+        && table.has("listen")
+        && !table.get("listen").map_or(&[][..], Node::list).iter().any(|listen| {
+            listen.text().and_then(|text| net::parse_listen(text).ok()).is_some_and(|listen| unix(&listen))
+        })
+    {
+        let d = Diagnostic::warning(Code::NoEffect, node.span.clone(), "no listener is a unix socket");
+        notes.push(d.hint("add one to `listen`, here or on the command line, or leave it out"));
+    }
+    trusted
+}
+
+fn trusted(table: &Checked, key: &str, notes: &mut Notes) -> TrustedProxies {
     let mut trusted = TrustedProxies::default();
-    for node in table.get("trusted_proxies").map_or(&[][..], Node::list) {
+    for node in table.get(key).map_or(&[][..], Node::list) {
         match node.text() {
             Some("unix") => trusted.unix = true,
             Some(text) => {
@@ -126,6 +144,7 @@ pub(super) fn limits(root: &Checked) -> LimitSettings {
         connections_per_address: t.amount("connections_per_address"),
         requests_per_connection: t.amount("requests_per_connection"),
         connection_lifetime: t.amount("connection_lifetime").map(Duration::from_millis),
+        upgraded_idle_timeout: t.amount("upgraded_idle_timeout").map(Duration::from_millis),
         stop_timeout: t.duration("stop_timeout"),
     }
 }

@@ -118,6 +118,17 @@ fn one(name: &str, table: &Checked, work: &mut Work<'_>) -> Option<UpstreamSetti
         Protocol::FastCgi => FASTCGI_CONNECTIONS,
     };
     let limits = limits(table, connections);
+    if let Some(span) = table.key_span("upgraded_max") {
+        if protocol == Protocol::FastCgi {
+            let message =
+                "`upgraded_max` is for HTTP members: a FastCGI application cannot change the protocol";
+            work.warning(Code::NoEffect, &span, message, "leave it out");
+        } else if limits.upgraded_max >= limits.max_connections {
+            let message = "connections that have changed to another protocol could take all that there are to this upstream";
+            let hint = "raise `max_connections` beyond `upgraded_max`, so that ordinary requests keep some";
+            work.warning(Code::NoEffect, &span, message, hint);
+        }
+    }
     let text = |key: &str| table.get(key).and_then(Node::text);
     let named: Vec<balance::Named<'_>> =
         members.iter().map(|m| balance::Named { table: m.table, shown: &m.shown, span: &m.span }).collect();
@@ -178,8 +189,10 @@ fn one_protocol(members: &[Member<'_>], work: &mut Work<'_>) -> Option<Protocol>
 
 fn limits(table: &Checked, connections: usize) -> UpstreamLimits {
     let own = table.amount("max_connections").and_then(|n| usize::try_from(n).ok());
+    let upgraded = table.amount("upgraded_max").and_then(|n| usize::try_from(n).ok());
     UpstreamLimits {
         max_connections: own.unwrap_or(connections),
+        upgraded_max: upgraded.unwrap_or(own.unwrap_or(connections).div_ceil(2)),
         queue_max: table.count("queue_max"),
         queue_timeout: table.duration("queue_timeout"),
         connect_timeout: table.duration("connect_timeout"),
