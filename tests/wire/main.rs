@@ -17,6 +17,7 @@ mod t26_interim;
 mod t27_origin_says;
 mod t28_stale;
 mod t29_parts_of_odd_origins;
+mod t29_rule_elsewhere;
 mod t30_privacy;
 mod t31_for_whom;
 mod t40_collapse;

@@ -25,7 +25,7 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     check_query(parts.query)?;
     let facts = PathFacts::of(&path, parts.method);
     let (rule, rule_reason, beaten) = choose_rule(site, &facts);
-    let target = facts.target(site);
+    let target = rule.target.unwrap_or_else(|| facts.target(site));
     let site_in_key =
         shares_urls(sites, site, site_reason, &host, parts.listener_port).then_some(site.name.as_str());
     let place = Place { scheme, host: &host, path: &path, query: parts.query, site: site_in_key };

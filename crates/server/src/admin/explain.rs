@@ -91,7 +91,7 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         query: routed.query.clone(),
         key: Arc::clone(&routed.key.0),
         relevant_cookies: routed.relevant_cookies
-            && !pipeline::is_of_files_alone(&snapshot, routed.site, &routed.path),
+            && !pipeline::is_of_files_alone(&snapshot, routed.site, routed.target, &routed.path),
     };
     let wishes = pipeline::wishes_for(&snapshot, &route, false);
     let request = RequestFacts {

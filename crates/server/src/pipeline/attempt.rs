@@ -236,6 +236,15 @@ pub async fn attempt(
 ) -> Result<Got, Box<Problem>> {
     let snapshot = Arc::clone(&question.snapshot);
     let Some(site) = question.route.site_in(&snapshot) else { return Err(no_target()) };
+    // A rule may send its requests to an upstream though the site has files.
+    if let Some(Target::Http(upstream)) = snapshot.target(question.route.target).map(|t| &**t) {
+        let core = question.core;
+        let target = upstream.settings().name.clone();
+        let answer = upstream.attempt(core, question.asked(body, body_bytes)).await;
+        return answer
+            .map(|a| got(a, target.clone()))
+            .map_err(|f| Box::new(Problem::of_failure(&target, &f)));
+    }
     // Where there are files they are asked first: a script is run only if it exists, and a folder's index
     // document may be a script.
     if let Some(Target::Files(files)) = snapshot.target(site.fallback).map(|t| &**t) {
@@ -243,12 +252,6 @@ pub async fn attempt(
         return Box::pin(from_files(files, site, question, body, body_bytes)).await;
     }
     match snapshot.target(question.route.target).map(|t| &**t) {
-        Some(Target::Http(upstream)) => {
-            let core = question.core;
-            let target = upstream.settings().name.clone();
-            let answer = upstream.attempt(core, question.asked(body, body_bytes)).await;
-            answer.map(|a| got(a, target.clone())).map_err(|f| Box::new(Problem::of_failure(&target, &f)))
-        }
         Some(Target::FastCgi(app)) => {
             let root = app.settings().root.clone();
             let script = Script {

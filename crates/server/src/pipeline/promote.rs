@@ -128,7 +128,7 @@ fn grant(
         host: Bytes::copy_from_slice(host.as_bytes()),
         target: Bytes::copy_from_slice(target.as_bytes()),
         vary,
-        cookies: if is_of_files_alone(snapshot, site, &route.path) {
+        cookies: if is_of_files_alone(snapshot, site, route.target, &route.path) {
             CookieWish::IgnoreAll
         } else {
             cookies(rule)

@@ -8,7 +8,7 @@ use crate::state::{Snapshot, Target};
 use http::{Method, StatusCode};
 use samovar_policy::{LifetimeWish, Wishes};
 use samovar_reason::{Explain, Route as Why};
-use samovar_rules::{RequestParts, Site};
+use samovar_rules::{RequestParts, Site, TargetId};
 use samovar_trace::Fact;
 use std::borrow::Cow;
 
@@ -70,7 +70,8 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         ),
         Fact::Key(routed.key.as_str().to_string()),
     ];
-    let relevant_cookies = routed.relevant_cookies && !is_of_files_alone(snapshot, routed.site, &routed.path);
+    let relevant_cookies =
+        routed.relevant_cookies && !is_of_files_alone(snapshot, routed.site, routed.target, &routed.path);
     if relevant_cookies {
         facts.push(Fact::Cookies(routed.relevant_cookie_names));
     }
@@ -89,12 +90,14 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
 
 /// Whether nothing but a file can answer: no script is named in the path, nor can one be a folder's index. A file
 /// does not read cookies, so they do not matter.
-pub fn is_of_files_alone(snapshot: &Snapshot, site: &Site, path: &str) -> bool {
+pub fn is_of_files_alone(snapshot: &Snapshot, site: &Site, target: TargetId, path: &str) -> bool {
+    // A rule may send a request elsewhere though the site has files.
+    let elsewhere = matches!(snapshot.target(target).map(|t| &**t), Some(Target::Http(_)));
     let files = matches!(snapshot.target(site.fallback).map(|t| &**t), Some(Target::Files(_)));
     let scripted = !site.handlers.is_empty()
         && (path.ends_with('/')
             || site.handlers.iter().any(|(extension, _)| path.to_ascii_lowercase().contains(extension)));
-    files && !scripted
+    files && !elsewhere && !scripted
 }
 
 /// How often files that cannot be watched are looked at, ms.
