@@ -33,3 +33,4 @@ mod t72_slow_clients;
 mod t73_changes_race;
 mod t80_php;
 mod t90_memory;
+mod t95_import;

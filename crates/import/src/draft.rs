@@ -6,6 +6,7 @@ use crate::note::{Fate, Note, Place, Refused, shown};
 use crate::wanted::{Settings, Upstream, Value, Wanted, render};
 use crate::windows;
 use crate::{Imported, Source, spell};
+use std::sync::Arc;
 
 /// What the person at the command line said beside the file.
 #[derive(Clone, Debug, Default)]
@@ -115,6 +116,17 @@ impl<'o> Draft<'o> {
         self.settle_hosts(&place);
         self.settle_places(&place);
         self.drop_unused_upstreams();
+        // Files as they were met, lines in order.
+        let mut files: Vec<Arc<str>> = Vec::new();
+        for note in &self.notes {
+            if !files.contains(&note.place.file) {
+                files.push(Arc::clone(&note.place.file));
+            }
+        }
+        self.notes.sort_by_key(|note| {
+            let at = files.iter().position(|file| *file == note.place.file);
+            (at, note.place.line, note.place.column)
+        });
         let toml = render::toml(&self.wanted, &self.notes, source, name).map_err(|site| Refused {
             place,
             what: format!("the site {site} would have more than 500 rules"),

@@ -175,9 +175,15 @@ fn parameters(name: &str, d: &Directive, list: &[String], draft: &mut Draft<'_>)
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         match key.to_ascii_lowercase().as_str() {
             "lbmethod" => match value {
-                "byrequests" => drop(settings.set("balance", Value::text("requests"), &d.place)),
-                "bytraffic" => drop(settings.set("balance", Value::text("traffic"), &d.place)),
-                "bybusyness" => drop(settings.set("balance", Value::text("busyness"), &d.place)),
+                "byrequests" => {
+                    settings.set("balance", Value::text("requests"), &d.place);
+                }
+                "bytraffic" => {
+                    settings.set("balance", Value::text("traffic"), &d.place);
+                }
+                "bybusyness" => {
+                    settings.set("balance", Value::text("busyness"), &d.place);
+                }
                 _ => lost.push(parameter),
             },
             "stickysession" => {
@@ -194,7 +200,7 @@ fn parameters(name: &str, d: &Directive, list: &[String], draft: &mut Draft<'_>)
             }
             "maxattempts" => match value.parse::<u64>() {
                 Ok(n) if n < 20 => {
-                    drop(settings.set("retry", Value::table([("tries", Value::Int(n + 1))]), &d.place))
+                    settings.set("retry", Value::table([("tries", Value::Int(n + 1))]), &d.place);
                 }
                 _ => lost.push(parameter),
             },
@@ -202,7 +208,9 @@ fn parameters(name: &str, d: &Directive, list: &[String], draft: &mut Draft<'_>)
                 settings.set("retry", Value::table([("tries", Value::Int(1))]), &d.place);
             }
             "timeout" => match spell::nginx_time(value).filter(|ms| *ms > 0) {
-                Some(ms) => drop(settings.set("queue_timeout", Value::duration(ms), &d.place)),
+                Some(ms) => {
+                    settings.set("queue_timeout", Value::duration(ms), &d.place);
+                }
                 None => lost.push(parameter),
             },
             _ => lost.push(parameter),

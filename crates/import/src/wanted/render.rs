@@ -96,10 +96,13 @@ fn site(out: &mut String, site: &Site, name: &str) -> Result<(), String> {
 }
 
 fn rule(out: &mut String, rule: &Rule) {
-    let path = rule.select.path.glob();
-    if path.is_none() && rule.select.path != super::PathSet::All {
-        return;
+    match rule.select.path.globs(!rule.select.extensions.is_empty()) {
+        None => one_rule(out, rule, None),
+        Some(globs) => globs.iter().for_each(|glob| one_rule(out, rule, Some(glob.as_str()))),
     }
+}
+
+fn one_rule(out: &mut String, rule: &Rule, glob: Option<&str>) {
     line(out, "");
     if let Some(place) = &rule.place {
         line(out, &format!("  # {}", shown(&place.to_string())));
@@ -111,7 +114,7 @@ fn rule(out: &mut String, rule: &Rule) {
         return;
     }
     line(out, "  [[site.rule]]");
-    if let Some(glob) = path {
+    if let Some(glob) = glob {
         line(out, &format!("  path = {}", Value::text(glob).toml()));
     }
     match rule.select.extensions.as_slice() {

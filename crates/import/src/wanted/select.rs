@@ -76,26 +76,26 @@ impl PathSet {
         }
     }
 
-    /// The glob that a rule has as its `path`; `None` for any path.
-    pub(crate) fn glob(&self) -> Option<String> {
-        match self {
-            PathSet::All => None,
-            PathSet::Glob(text) => Some(text.clone()),
-            PathSet::Exact(text) => spell::literal(text),
-            PathSet::Under(text) => {
-                let glob = spell::literal(text)?;
-                if glob.ends_with('/') {
-                    return Some(format!("{glob}**"));
-                }
-                let (folder, last) = glob.rsplit_once('/')?;
-                Some(format!("{folder}/{{{last},{last}/**}}"))
+    /// The globs that rules have as their `path`, each with a rule of its own, as `**` stands alone between slashes;
+    /// `None` for any path.
+    pub(crate) fn globs(&self, with_extensions: bool) -> Option<Vec<String>> {
+        let spelt = |text: &String| spell::literal(text).into_iter().collect::<Vec<_>>();
+        Some(match self {
+            PathSet::All => return None,
+            PathSet::Glob(text) => vec![text.clone()],
+            PathSet::Exact(text) => spelt(text),
+            PathSet::Under(text) if text.ends_with('/') => {
+                spelt(text).iter().map(|g| format!("{g}**")).collect()
             }
+            // A folder without its slash has no extension.
+            PathSet::Under(text) if with_extensions => {
+                spelt(text).iter().map(|g| format!("{g}/**")).collect()
+            }
+            PathSet::Under(text) => spelt(text).iter().flat_map(|g| [g.clone(), format!("{g}/**")]).collect(),
             PathSet::Begins(text) => {
-                let glob = spell::literal(text)?;
-                let (folder, last) = glob.rsplit_once('/')?;
-                Some(format!("{folder}/{{{last}*,{last}*/**}}"))
+                spelt(text).iter().flat_map(|g| [format!("{g}*"), format!("{g}*/**")]).collect()
             }
-        }
+        })
     }
 }
 
@@ -264,9 +264,10 @@ mod tests {
 
     #[test]
     fn globs_of_paths() {
-        let glob = |set: PathSet| set.glob().unwrap_or_default();
-        assert_eq!(glob(PathSet::under("/arcgis/")), "/arcgis/**");
-        assert_eq!(glob(PathSet::under("/a/b")), "/a/{b,b/**}");
-        assert_eq!(glob(PathSet::begins("/a")), "/{a*,a*/**}");
+        let globs = |set: PathSet| set.globs(false).unwrap_or_default();
+        assert_eq!(globs(PathSet::under("/arcgis/")), ["/arcgis/**"]);
+        assert_eq!(globs(PathSet::under("/a/b")), ["/a/b", "/a/b/**"]);
+        assert_eq!(globs(PathSet::begins("/a")), ["/a*", "/a*/**"]);
+        assert_eq!(PathSet::All.globs(false), None);
     }
 }
