@@ -54,7 +54,7 @@ impl<'r> Includes<'r> {
         let name: Arc<str> = file.name.as_str().into();
         let start = Place { file: Arc::clone(&name), line: 1, column: 1 };
         let at = from.unwrap_or(&start);
-        if self.open.iter().any(|open| *open == file.name) {
+        if self.open.contains(&file.name) {
             let chain = self.open.join(" > ");
             let what = format!("the file includes itself: {chain} > {}", file.name);
             return Err(refuse(at, what, "take one of the includes out"));

@@ -243,9 +243,10 @@ impl Access {
             // Only those that are named, unless all are granted; `not` takes some out again.
             !self.all_allowed && !self.user
         } else {
+            // A denial of all is undone by an allowance of all, if allowances come last.
             self.ordered
-                && (self.all_denied || self.allow_first)
-                && !(self.allow_first && self.all_allowed && !self.all_denied)
+                && ((self.all_denied && (self.allow_first || !self.all_allowed))
+                    || (self.allow_first && !self.all_allowed))
         };
         let mut closed = self.closed.clone();
         // Both a list and users, and it matters which of them is enough.
@@ -263,7 +264,7 @@ impl Access {
             draft.note(&place, "who may", Fate::Unsafe, text);
             return;
         }
-        if by_address || self.all_denied {
+        if by_address || (self.required && self.all_denied) {
             if self.allow.is_empty() {
                 draft.note(
                     &place,
