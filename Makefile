@@ -1,7 +1,7 @@
 # Everything a newcomer or CI types. The work is done by cargo and by the small scripts in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench instructions fuzz mutants clean
+.PHONY: help demo gallery slow-service test test-all lint bench instructions fuzz mutants clean
 
 help: ## this list
 	@printf 'Samovar: an output cache that explains itself; thirst: the load tester beside it.\n\n'
@@ -10,6 +10,12 @@ help: ## this list
 
 demo: ## measure a slow handler, add one rule, measure again, ask why (KEEP=1 leaves it running)
 	@bash scripts/demo.sh
+
+gallery: ## a PHP gallery behind php-fpm: a static page, uncached, in memory, hot (SHORT=1 takes seconds)
+	@bash scripts/gallery.sh
+
+slow-service: ## a slow service, and the limits that bind one after the other (SHORT=1 takes seconds)
+	@bash scripts/slow-service.sh
 
 test: ## everything CI runs: format, lints, all tests
 	@bash scripts/test.sh

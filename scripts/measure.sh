@@ -4,11 +4,13 @@
 #   measure.sh images     a handler that draws on photographs, and the rule that makes it fast (files of WCAT 5)
 #   measure.sh files      1,000 files of 1 KB, 1,000 of 100 KB, 100 of 10 MB: cached and not, with CPU
 #   measure.sh gallery    a static page, a PHP gallery, and two tiers of cache before it (files of WCAT 6.3)
+#   measure.sh letters    pictures lettered by PHP with GD, some 242 KB each: made anew, in memory, hot
 #   measure.sh service    a slow service under more and more requests per second, until it does not keep up
 #   measure.sh tiles      map tiles under 1 to 125 clients: without a cache, with one, and with clients that keep tiles
 #
 # Everything starts on free ports and nothing is left running. Reports stay in target/measure/. What is on this machine's
 # cores is shared by server and load: the ratios say more than the numbers.
+#   PROGRAMS=FOLDER        use the programs there instead of building them
 #   SHORT=1                seconds instead of minutes, to see that it works
 #   RAMP=1..125:+5@10s     another ramp, of service and tiles
 set -Eeuo pipefail
@@ -17,78 +19,17 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 what=${1:-}
-[[ $what =~ ^(images|files|gallery|service|tiles)$ ]] || {
-    sed -n '2,13s/^# \{0,1\}//p' "$0"
+[[ $what =~ ^(images|files|gallery|letters|service|tiles)$ ]] || {
+    sed -n '2,15s/^# \{0,1\}//p' "$0"
     [[ -z $what || $what == -h || $what == --help ]] && exit 0
     die "there is no measurement \`$what\`"
 }
 here=examples/measurements/$what
-out=$(target_dir)/measure/$what
-bin=$(target_dir)/release
-pids=()
+out=${WALK_OUT:-$(target_dir)/measure/$what}
+bin=${PROGRAMS:-$(target_dir)/release}
+# shellcheck source=scripts/walk.sh
+. scripts/walk.sh
 
-cleanup() {
-    local status=$?
-    trap - EXIT ERR INT TERM
-    for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null || true; done
-    for pid in ${pids[@]+"${pids[@]}"}; do wait "$pid" 2>/dev/null || true; done
-    [[ $status == 0 ]] || printf '%sstopped at: %s (status %s); see %s%s\n' "$red" "$step" "$status" "$out" "$plain" >&2
-    exit "$status"
-}
-step="getting ready"
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-
-chapter() {
-    step=$*
-    say "$*"
-}
-# Shows a command as a user would type it, then runs it.
-run() {
-    local word shown=''
-    for word in "$@"; do
-        [[ $word =~ ^[A-Za-z0-9_./:=,@%+-]+$ ]] || word="'$word'"
-        shown+=" ${word#"$bin/"}"
-    done
-    printf '%s$%s%s\n' "$bold" "$shown" "$plain"
-    "$@"
-}
-# Waits up to 30 s for a command to succeed while a process lives.
-await() {
-    local pid=$1 name=$2
-    shift 2
-    for _ in $(seq 300); do
-        "$@" >/dev/null 2>&1 && return
-        kill -0 "$pid" 2>/dev/null || die "$name ended before it was ready"
-        sleep 0.1
-    done
-    die "$name was not ready within 30 s"
-}
-# start_samovar NAME ARGUMENT…: site_NAME and admin_NAME are where it is.
-start_samovar() {
-    local name=$1 log=$out/samovar-$1.log ready=$out/ready-$1.json
-    shift
-    rm -f "$ready"
-    "$bin/samovar" serve "$@" --listen 127.0.0.1:0 --admin 127.0.0.1:0 --access-log off --ready-file "$ready" >"$log" 2>&1 &
-    pids+=("$!")
-    await "$!" samovar test -s "$ready"
-    printf -v "site_$name" '%s' "$(grep -oE '"listen": *\[ *"[^"]+"' "$ready" | grep -oE 'http://[^"]+')"
-    printf -v "admin_$name" '%s' "$(grep -oE '"admin": *"[^"]+"' "$ready" | grep -oE '(http|unix):[^"]+')"
-    printf -v "pid_$name" '%s' "$!"
-}
-# start_php FOLDER: php-fpm, and a configuration of Samovar that runs the scripts in the folder by it.
-start_php() {
-    local fpm socket
-    fpm=$(compgen -G '/usr/sbin/php-fpm*' | head -n 1 || command -v php-fpm)
-    socket=$(realpath "$out")/fpm.sock
-    printf '[global]\nerror_log = %s/fpm.log\ndaemonize = no\n[www]\nlisten = %s\npm = static\npm.max_children = 8\n' \
-        "$(realpath "$out")" "$socket" >"$out/fpm.conf"
-    "$fpm" -F -R -y "$out/fpm.conf" >/dev/null 2>&1 &
-    pids+=("$!")
-    await "$!" php-fpm test -S "$socket"
-    printf 'config = 1\n[[site]]\ndefault = true\nfiles = "%s"\nhandlers = [{ extension = ".php", fastcgi = "unix:%s" }]\n' \
-        "$(realpath "$1")" "$socket" >"$out/samovar.toml"
-}
 start_handler() {
     "$bin/copyright-images" --listen 127.0.0.1:0 --pictures 12 >"$out/handler.log" 2>&1 &
     handler_pid=$!
@@ -96,15 +37,10 @@ start_handler() {
     await "$handler_pid" "the handler" grep -q '^listening' "$out/handler.log"
     handler=$(sed -n 's/^listening *//p' "$out/handler.log")
 }
-# The host and port of a URL.
-authority() { sed -E 's|^http://([^/]+).*|\1|' <<<"$1"; }
 
-need_cargo
-bash scripts/need.sh cc curl
-mkdir -p "$out"
-rm -rf "${out:?}"/*
-chapter "Building (a few minutes the first time)"
-cargo build --locked --release -p samovar -p thirst -p copyright-images
+bash scripts/need.sh curl
+programs samovar thirst copyright-images
+fresh_out
 
 images() {
     chapter "A handler that draws a copyright line on a photograph, for every request anew, and Samovar before it"
@@ -208,6 +144,47 @@ gallery() {
     reports+=("$out/static.json")
     run "$bin/samovar" cache list --admin "$admin" | sed -n 1,8p
     run "$bin/thirst" report "${reports[@]}" --html "$out/report.html"
+}
+
+letters() {
+    local seconds=20 clients=16 each=()
+    [[ -z ${SHORT:-} ]] || seconds=2
+    bash scripts/need.sh php-fpm php-gd
+    start_gallery
+    # shellcheck disable=SC2154 # set by start_gallery
+    local site=$site_gallery admin=$admin_gallery
+    for picture in "$out"/site/site/pictures/landscapes/*.jpg; do
+        each+=("$site/lettered.php?Qwd=./landscapes&Qif=$(basename "$picture")")
+    done
+    printf '%s\n' "${each[@]#"$site"}" >"$out/urls.txt"
+    once() { # NAME LABEL
+        # shellcheck disable=SC2154 # set by start_samovar and start_gallery
+        any_verdict run "$bin/thirst" run "$site" --urls "$out/urls.txt" -c "$clients" -d "${seconds}s" --warmup 2s \
+            -H 'Accept-Language: de' --server-pid "samovar=$pid_gallery" --server-pid "php-fpm=$fpm_pid" \
+            --label "$2" --json "$out/$1.json" >"$out/$1.txt"
+        grep -E '^ +(Requests per second|Verdict)' "$out/$1.txt"
+    }
+    local rule=('id=lettered' 'path=/lettered.php' 'until_changed=true' 'globs=["site/pictures/**","lib/*.php"]'
+        'vary_query={ keep = ["Qwd","Qif"] }' 'vary_headers=[{ name = "Accept-Language", languages = ["en","de","es"] }]'
+        'only_status=[200]')
+    chapter "Every picture lettered anew, for every request"
+    run "$bin/samovar" rule remove --admin "$admin" lettered >/dev/null
+    run "$bin/samovar" rule remove --admin "$admin" pages >/dev/null
+    once 1-anew "lettered anew"
+    curl -sS -o /dev/null --max-time 120 "${each[0]}" || true
+    chapter "Kept in memory, a picture for each language"
+    run "$bin/samovar" rule add --admin "$admin" "${rule[@]}" hot=false >/dev/null
+    once 2-memory "in memory"
+    chapter "The same, hot"
+    run "$bin/samovar" rule set --admin "$admin" lettered hot=true >/dev/null
+    once 3-hot "hot"
+    chapter "Side by side"
+    run "$bin/samovar" cache list --admin "$admin" | sed -n 1,5p
+    run "$bin/thirst" report "$out"/{1-anew,2-memory,3-hot}.json --html "$out/report.html"
+    awk -v cost_anew="$(number "$out/1-anew.json" server_us_per_request)" -v cost_hot="$(number "$out/3-hot.json" server_us_per_request)" \
+        -v anew="$(number "$out/1-anew.json" requests_per_s)" -v hot="$(number "$out/3-hot.json" requests_per_s)" \
+        -v bytes="$(wc -c < <(curl -fsS -H 'Accept-Language: de' "${each[0]}"))" \
+        'BEGIN { printf "\nHot: %.0f times as many a second, at 1/%.0f of the CPU each; a picture weighs some %.0f KB. (Bar: 200 times, 242 KB.)\n", hot / anew, cost_anew / cost_hot, bytes / 1000 }'
 }
 
 service() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing with the system's package manager, saying what and why.
 #
-#   need.sh TOOL…      with TOOL among: cc c++ curl h2o haproxy httpd make nginx node npm openssl php-fpm python3 trafficserver
+#   need.sh TOOL…      with TOOL among: cc c++ curl h2o haproxy httpd make nginx node npm openssl php-fpm php-gd python3 trafficserver
 #                      valgrind varnish wrk
 #
 # Nothing is done, and nothing printed, where all is there already.
@@ -13,6 +13,7 @@ cd "$(dirname "$0")/.."
 here() {
     case $1 in
     php-fpm) [[ -n $(compgen -G '/usr/sbin/php-fpm*' || compgen -G '/usr/bin/php-fpm*' || command -v php-fpm) ]] && command -v php >/dev/null ;;
+    php-gd) command -v php >/dev/null && php -m 2>/dev/null | grep -ix gd >/dev/null ;;
     httpd) command -v apache2 >/dev/null || command -v httpd >/dev/null ;;
     trafficserver) command -v traffic_server >/dev/null ;;
     varnish) command -v varnishd >/dev/null ;;
@@ -32,6 +33,7 @@ why() {
     node | npm) echo "the public HTTP cache suite is written for it; nothing else here is" ;;
     python3) echo "the tests of thirst talk to its HTTP and TLS, and read reports with it" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
+    php-gd) echo "the gallery draws its thumbnails with it" ;;
     *) echo "it is needed" ;;
     esac
 }
@@ -57,6 +59,8 @@ packages() {
     apt-get/php-fpm | dnf/php-fpm) echo php-fpm php-cli ;;
     apk/php-fpm) echo php83-fpm php83-cli ;;
     pacman/php-fpm) echo php-fpm php ;;
+    apt-get/php-gd | dnf/php-gd | pacman/php-gd) echo php-gd ;;
+    apk/php-gd) echo php83-gd ;;
     apt-get/httpd) echo apache2 ;;
     pacman/httpd) echo apache ;;
     */*) echo "$2" ;;

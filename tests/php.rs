@@ -31,15 +31,31 @@ impl Fpm {
         );
         let file = folder.write("fpm.conf", config);
         let mut command = Command::new(binary());
-        command
-            .args(["-F", "-n", "-y"])
-            .arg(&file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.args(["-F", "-n", "-y"]).arg(&file);
+        Fpm::run(command, socket, folder, is_root)
+    }
+
+    /// Starts one with a configuration of its own, whose relative paths begin at `prefix`, and with the extensions that
+    /// the system loads. It listens on a socket of the test's instead of where it says.
+    pub fn of(prefix: &Path, config: &str) -> Fpm {
+        let folder = Folder::new();
+        let socket = folder.path("fpm.sock");
+        let listen = format!("listen = {}", socket.display());
+        let lines = config.lines().filter(|l| !l.starts_with("listen.allowed_clients"));
+        let lines = lines.map(|l| if l.starts_with("listen = ") { listen.as_str() } else { l });
+        let file = folder.write("fpm.conf", lines.collect::<Vec<_>>().join("\n") + "\n");
+        std::fs::create_dir_all(prefix.join("run")).unwrap();
+        let mut command = Command::new(binary());
+        command.args(["-F", "-p"]).arg(prefix).arg("-y").arg(&file);
+        let is_root = Command::new("id").arg("-u").output().unwrap().stdout.starts_with(b"0\n");
+        Fpm::run(command, socket, folder, is_root)
+    }
+
+    fn run(mut command: Command, socket: PathBuf, folder: Folder, is_root: bool) -> Fpm {
         if is_root {
             command.arg("-R");
         }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let master = command.spawn().unwrap();
         let fpm = Fpm { master, socket, _folder: folder };
         soon("php-fpm's socket", || std::os::unix::net::UnixStream::connect(&fpm.socket).ok());

@@ -42,13 +42,8 @@ fn main() {
         });
 
         let address = serve(fastcgi_answer(bytes), fastcgi_request_ends);
-        let settings = FastCgiSettings {
-            name: "cost".to_owned(),
-            address,
-            root: PathBuf::from("/srv"),
-            limits: UpstreamLimits::default(),
-            params: Vec::new(),
-        };
+        let settings =
+            FastCgiSettings { name: "cost".to_owned(), address, limits: UpstreamLimits::default() };
         let fastcgi = FastCgi::new(settings, Arc::new(|line: &str| println!("{line}")));
         measure(&format!("FastCGI, {bytes} bytes"), move || {
             let fastcgi = Arc::clone(&fastcgi);
@@ -57,6 +52,7 @@ fn main() {
                 script_name: "/x.php".to_owned(),
                 path_info: None,
                 document_root: PathBuf::from("/srv"),
+                params: Arc::default(),
             };
             async move { fastcgi.attempt(0, asked(), script).await.unwrap() }
         });

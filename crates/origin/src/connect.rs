@@ -1,69 +1,100 @@
 //! Opening a socket to an upstream, TCP or unix, within a time limit.
 //!
 //! The system's own words end in the failure's detail, with the address that was tried, so that "refused" can
-//! be told from "no route" or "no such socket". Not here: pooling, any protocol.
+//! be told from "no route" or "no such socket". Not here: which addresses a name has (`peer`), pooling, any protocol.
 
-use crate::{Address, Failure, Reached};
+use crate::{Failure, Reached};
 use samovar_reason::Upstream;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-/// A connected stream socket of either family.
+/// A connected stream socket of either family, whose bytes are counted.
 #[derive(Debug)]
-pub(crate) enum Socket {
-    /// TCP, without Nagle's delay.
+pub(crate) struct Socket {
+    stream: Stream,
+    to: Option<SocketAddr>,
+    carried: Arc<Carried>,
+}
+
+/// A TCP socket without Nagle's delay, or a unix stream socket.
+#[derive(Debug)]
+enum Stream {
     Tcp(TcpStream),
-    /// A unix stream socket.
     Unix(UnixStream),
 }
 
-/// Connects, or says why not. A name is resolved anew each time; its addresses are tried in turn, each with a
-/// fair share of the time that is left, so that one black hole does not eat the whole limit.
-pub(crate) async fn connect(address: &Address, limit: Duration) -> Result<Socket, Failure> {
-    match address {
-        Address::Unix(path) => {
-            let shown = format!("unix:{}", path.display());
-            match tokio::time::timeout(limit, UnixStream::connect(path)).await {
-                Ok(Ok(stream)) => Ok(Socket::Unix(stream)),
-                Ok(Err(error)) => Err(refused(&shown, &error, true)),
-                Err(_) => Err(too_slow(&shown, limit)),
-            }
+/// Bytes to and from an upstream, counted where they leave and enter.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    to: AtomicU64,
+    from: AtomicU64,
+}
+
+impl Carried {
+    /// To it, and from it.
+    pub(crate) fn get(&self) -> (u64, u64) {
+        (self.to.load(Ordering::Relaxed), self.from.load(Ordering::Relaxed))
+    }
+
+    fn sent(&self, wrote: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = wrote {
+            self.to.fetch_add(bytes as u64, Ordering::Relaxed);
         }
-        Address::Tcp(host, port) => connect_tcp(host, *port, limit).await,
+        wrote
     }
 }
 
-async fn connect_tcp(host: &str, port: u16, limit: Duration) -> Result<Socket, Failure> {
+/// Connects to a unix socket, or says why not.
+pub(crate) async fn connect_unix(
+    path: &Path,
+    limit: Duration,
+    carried: &Arc<Carried>,
+) -> Result<Socket, Failure> {
+    let shown = format!("unix:{}", path.display());
+    match tokio::time::timeout(limit, UnixStream::connect(path)).await {
+        Ok(Ok(stream)) => Ok(Socket { stream: Stream::Unix(stream), to: None, carried: Arc::clone(carried) }),
+        Ok(Err(error)) => Err(refused(&shown, &error, true)),
+        Err(_) => Err(too_slow(&shown, limit)),
+    }
+}
+
+/// The addresses of a name.
+pub(crate) async fn resolve(host: &str, port: u16, limit: Duration) -> Result<Vec<SocketAddr>, Failure> {
+    match tokio::time::timeout(limit, tokio::net::lookup_host((host, port))).await {
+        Ok(Ok(found)) => Ok(found.collect()),
+        Ok(Err(error)) => Err(not_sent(Upstream::Unresolved, format!("resolve {host}: {error}"))),
+        Err(_) => Err(not_sent(Upstream::Unresolved, format!("resolve {host}: no answer within {limit:?}"))),
+    }
+}
+
+/// Connects to one of the addresses, tried in turn, each with a fair share of the time that is left, so that one black
+/// hole does not eat the whole limit; or says why not.
+pub(crate) async fn connect_tcp(
+    named: &str,
+    addresses: &[SocketAddr],
+    limit: Duration,
+    carried: &Arc<Carried>,
+) -> Result<Socket, Failure> {
     let begun = Instant::now();
-    // Brackets belong to URLs, not to the resolver.
-    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-    let named = format!("{host}:{port}");
-    let addresses: Vec<SocketAddr> =
-        match tokio::time::timeout(limit, tokio::net::lookup_host((bare, port))).await {
-            Ok(Ok(found)) => found.collect(),
-            Ok(Err(error)) => return Err(not_sent(Upstream::Unresolved, format!("resolve {host}: {error}"))),
-            Err(_) => {
-                return Err(not_sent(
-                    Upstream::Unresolved,
-                    format!("resolve {host}: no answer within {limit:?}"),
-                ));
-            }
-        };
-    let mut last = not_sent(Upstream::Unresolved, format!("resolve {host}: the name has no address"));
+    let mut last = not_sent(Upstream::Unresolved, format!("resolve {named}: the name has no address"));
     for (tried, address) in addresses.iter().enumerate() {
         let waiting = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
         let share = limit.saturating_sub(begun.elapsed()) / waiting;
-        let shown = shown(&named, address);
+        let shown = shown(named, address);
         last = match tokio::time::timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
                 // Without it a small second write waits for the peer's delayed acknowledgement.
                 let _ = stream.set_nodelay(true);
-                return Ok(Socket::Tcp(stream));
+                let (stream, to) = (Stream::Tcp(stream), Some(*address));
+                return Ok(Socket { stream, to, carried: Arc::clone(carried) });
             }
             Ok(Err(error)) => refused(&shown, &error, false),
             Err(_) => too_slow(&shown, limit),
@@ -106,15 +137,20 @@ fn reason_of(error: &io::Error, unix: bool) -> Upstream {
 }
 
 impl Socket {
+    /// The address it is connected to; `None` for a unix socket.
+    pub(crate) fn to(&self) -> Option<SocketAddr> {
+        self.to
+    }
+
     /// The peer has neither closed the connection nor said anything. Asked of the kernel, because the reactor
     /// may not have heard of it yet.
     pub(crate) fn is_quiet(&self) -> bool {
         use rustix::net::{RecvFlags, recv};
         let mut byte = [0_u8; 1];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        let peeked = match self {
-            Socket::Tcp(s) => recv(s, &mut byte[..], flags),
-            Socket::Unix(s) => recv(s, &mut byte[..], flags),
+        let peeked = match &self.stream {
+            Stream::Tcp(s) => recv(s, &mut byte[..], flags),
+            Stream::Unix(s) => recv(s, &mut byte[..], flags),
         };
         matches!(peeked, Err(rustix::io::Errno::AGAIN))
     }
@@ -123,45 +159,57 @@ impl Socket {
     /// the system unless there is something to hear.
     pub(crate) fn seems_quiet(&self) -> bool {
         let mut byte = [0_u8; 1];
-        let read = match self {
-            Socket::Tcp(s) => s.try_read(&mut byte),
-            Socket::Unix(s) => s.try_read(&mut byte),
+        let read = match &self.stream {
+            Stream::Tcp(s) => s.try_read(&mut byte),
+            Stream::Unix(s) => s.try_read(&mut byte),
         };
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// The same socket, woken by the runtime of the calling thread.
     pub(crate) fn rehome(self) -> io::Result<Socket> {
-        Ok(match self {
-            Socket::Tcp(s) => Socket::Tcp(TcpStream::from_std(s.into_std()?)?),
-            Socket::Unix(s) => Socket::Unix(UnixStream::from_std(s.into_std()?)?),
-        })
+        let stream = match self.stream {
+            Stream::Tcp(s) => Stream::Tcp(TcpStream::from_std(s.into_std()?)?),
+            Stream::Unix(s) => Stream::Unix(UnixStream::from_std(s.into_std()?)?),
+        };
+        Ok(Socket { stream, to: self.to, carried: self.carried })
     }
 
     /// Writes what the kernel takes at once.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(s) => s.try_write(bytes),
-            Socket::Unix(s) => s.try_write(bytes),
-        }
+        let wrote = match &self.stream {
+            Stream::Tcp(s) => s.try_write(bytes),
+            Stream::Unix(s) => s.try_write(bytes),
+        }?;
+        self.carried.to.fetch_add(wrote as u64, Ordering::Relaxed);
+        Ok(wrote)
     }
 }
 
 impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::Tcp(s) => Pin::new(s).poll_read(cx, buf),
-            Socket::Unix(s) => Pin::new(s).poll_read(cx, buf),
+        let socket = self.get_mut();
+        let before = buf.filled().len();
+        let read = match &mut socket.stream {
+            Stream::Tcp(s) => Pin::new(s).poll_read(cx, buf),
+            Stream::Unix(s) => Pin::new(s).poll_read(cx, buf),
+        };
+        let came = buf.filled().len() - before;
+        if came > 0 {
+            socket.carried.from.fetch_add(came as u64, Ordering::Relaxed);
         }
+        read
     }
 }
 
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Socket::Tcp(s) => Pin::new(s).poll_write(cx, buf),
-            Socket::Unix(s) => Pin::new(s).poll_write(cx, buf),
-        }
+        let socket = self.get_mut();
+        let wrote = match &mut socket.stream {
+            Stream::Tcp(s) => Pin::new(s).poll_write(cx, buf),
+            Stream::Unix(s) => Pin::new(s).poll_write(cx, buf),
+        };
+        socket.carried.sent(wrote)
     }
 
     fn poll_write_vectored(
@@ -169,10 +217,12 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Socket::Tcp(s) => Pin::new(s).poll_write_vectored(cx, bufs),
-            Socket::Unix(s) => Pin::new(s).poll_write_vectored(cx, bufs),
-        }
+        let socket = self.get_mut();
+        let wrote = match &mut socket.stream {
+            Stream::Tcp(s) => Pin::new(s).poll_write_vectored(cx, bufs),
+            Stream::Unix(s) => Pin::new(s).poll_write_vectored(cx, bufs),
+        };
+        socket.carried.sent(wrote)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -184,9 +234,9 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::Tcp(s) => Pin::new(s).poll_shutdown(cx),
-            Socket::Unix(s) => Pin::new(s).poll_shutdown(cx),
+        match &mut self.get_mut().stream {
+            Stream::Tcp(s) => Pin::new(s).poll_shutdown(cx),
+            Stream::Unix(s) => Pin::new(s).poll_shutdown(cx),
         }
     }
 }

@@ -1,16 +1,15 @@
-//! The bound on an upstream's connections and on the bodies on their way to it, the queues before them, and the shelves of
-//! idle connections.
+//! The bound on an upstream's connections and on the bodies on their way to it, and the shelves of idle connections.
 //!
 //! The bound and the queue hold for the process: php-fpm or an old application server does not care which of
 //! our cores asks. Idle connections lie on per-core shelves (last in, first out) under short locks: a core
 //! looks on its own first, then on the others', and only then opens a new one. Not here: sockets, protocols.
 
+use crate::gate::{Gate, Place};
 use crate::{Failure, Reached, UpstreamLimits};
 use samovar_reason::Upstream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What a pool is doing, for the admin API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +22,8 @@ pub struct PoolStats {
     pub busy: usize,
     /// Requests queued for a permit.
     pub waiting: usize,
+    /// Requests refused because the queue was full or the wait too long, since the start.
+    pub refused: u64,
     /// Connections opened since the start.
     pub connects: u64,
     /// Requests sent on a connection that had been used before.
@@ -32,48 +33,13 @@ pub struct PoolStats {
 /// The right to use one connection. Given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    _held: OwnedSemaphorePermit,
+    _held: Place,
 }
 
 /// The right to have a body on its way to the upstream. Given back when dropped; see [`Pool::upload`].
 #[derive(Debug)]
 pub(crate) struct UploadPermit {
-    _held: OwnedSemaphorePermit,
-}
-
-/// So many at once, and a queue before it.
-struct Gate {
-    places: Arc<Semaphore>,
-    max: usize,
-    waiting: AtomicUsize,
-}
-
-impl Gate {
-    fn new(max: usize) -> Gate {
-        Gate { places: Arc::new(Semaphore::new(max)), max, waiting: AtomicUsize::new(0) }
-    }
-
-    /// Waits for a place, first come first served.
-    async fn enter(&self, queue_max: usize, timeout: Duration) -> Result<OwnedSemaphorePermit, Failure> {
-        // Fair: the semaphore gives a freed permit to the first in its queue, never to a newcomer.
-        if let Ok(held) = Arc::clone(&self.places).try_acquire_owned() {
-            return Ok(held);
-        }
-        let _place = Place::take(&self.waiting, queue_max).ok_or_else(|| {
-            not_sent(
-                Upstream::QueueFull,
-                format!("{} connections in use, {queue_max} requests queued", self.max),
-            )
-        })?;
-        match tokio::time::timeout(timeout, Arc::clone(&self.places).acquire_owned()).await {
-            Ok(Ok(held)) => Ok(held),
-            // The semaphore is never closed; if it were, nothing would ever be free.
-            Ok(Err(_)) | Err(_) => Err(not_sent(
-                Upstream::QueueTimeout,
-                format!("waited {timeout:?} for one of {} connections", self.max),
-            )),
-        }
-    }
+    _held: Place,
 }
 
 /// Counts one open connection for as long as it lives.
@@ -95,8 +61,7 @@ struct Parked<C> {
 pub(crate) struct Pool<C> {
     gate: Gate,
     uploads: Gate,
-    queue_max: usize,
-    queue_timeout: Duration,
+    max: usize,
     idle_timeout: Duration,
     open: Arc<AtomicUsize>,
     idle: AtomicUsize,
@@ -107,13 +72,13 @@ pub(crate) struct Pool<C> {
 
 impl<C> Pool<C> {
     pub(crate) fn new(limits: &UpstreamLimits) -> Self {
-        let max = limits.max_connections.clamp(1, Semaphore::MAX_PERMITS);
+        let max = limits.max_connections.max(1);
+        let gate = |max| Gate::new(max, limits.queue_max, limits.queue_timeout);
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         Pool {
-            gate: Gate::new(max),
-            uploads: Gate::new(max.div_ceil(2)),
-            queue_max: limits.queue_max,
-            queue_timeout: limits.queue_timeout,
+            gate: gate(max),
+            uploads: gate(max.div_ceil(2)),
+            max,
             idle_timeout: limits.idle_timeout,
             open: Arc::new(AtomicUsize::new(0)),
             idle: AtomicUsize::new(0),
@@ -125,7 +90,7 @@ impl<C> Pool<C> {
 
     /// Waits for the right to use a connection, first come first served.
     pub(crate) async fn permit(&self) -> Result<Permit, Failure> {
-        let held = self.gate.enter(self.queue_max, self.queue_timeout).await?;
+        let held = self.gate.enter().await.map_err(not_sent)?;
         Ok(Permit { _held: held })
     }
 
@@ -133,7 +98,7 @@ impl<C> Pool<C> {
     /// half of the connections at most: clients that send theirs a byte at a time must not keep all others from the
     /// upstream.
     pub(crate) async fn upload(&self) -> Result<UploadPermit, Failure> {
-        let held = self.uploads.enter(self.queue_max, self.queue_timeout).await?;
+        let held = self.uploads.enter().await.map_err(not_sent)?;
         Ok(UploadPermit { _held: held })
     }
 
@@ -173,7 +138,7 @@ impl<C> Pool<C> {
     /// Puts a connection on the shelf of the core it was last used on. Call before the permit is dropped.
     pub(crate) fn park(&self, core: usize, now: Instant, connection: C) {
         // Two cores may both have found the shelves empty while one was being filled; the surplus ends here.
-        if self.open.load(Ordering::Relaxed) > self.gate.max {
+        if self.open.load(Ordering::Relaxed) > self.max {
             return;
         }
         if let Some(shelf) = self.shelves.get(core % self.shelves.len().max(1)) {
@@ -202,30 +167,16 @@ impl<C> Pool<C> {
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
+        let (gate, uploads) = (self.gate.stats(), self.uploads.stats());
         PoolStats {
             open: self.open.load(Ordering::Relaxed),
             idle: self.idle.load(Ordering::SeqCst),
-            busy: self.gate.max.saturating_sub(self.gate.places.available_permits()),
-            waiting: self.gate.waiting.load(Ordering::Relaxed) + self.uploads.waiting.load(Ordering::Relaxed),
+            busy: gate.busy,
+            waiting: gate.waiting + uploads.waiting,
+            refused: gate.full + gate.late + uploads.full + uploads.late,
             connects: self.connects.load(Ordering::Relaxed),
             reuses: self.reuses.load(Ordering::Relaxed),
         }
-    }
-}
-
-/// A place in the queue, left when dropped (also when the waiting request is cancelled).
-struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(waiting: &'a AtomicUsize, max: usize) -> Option<Place<'a>> {
-        let place = Place(waiting);
-        if waiting.fetch_add(1, Ordering::Relaxed) < max { Some(place) } else { None }
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -233,6 +184,6 @@ fn locked<T>(shelf: &Mutex<T>) -> MutexGuard<'_, T> {
     shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn not_sent(reason: Upstream, detail: String) -> Failure {
+fn not_sent((reason, detail): (Upstream, String)) -> Failure {
     Failure { reason, detail, reached: Reached::NotSent }
 }

@@ -171,7 +171,7 @@ impl std::error::Error for Failure {}
 /// Where an upstream listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// Host name or address, and port. Resolved at each connect.
+    /// Host name or address, and port. Names are looked up now and then.
     Tcp(String, u16),
     /// A unix socket.
     Unix(PathBuf),
@@ -198,6 +198,8 @@ pub struct UpstreamLimits {
     pub idle_timeout: Duration,
     /// Largest head. Default 64 KiB.
     pub head_max_bytes: usize,
+    /// A name is looked up again after this. Default 10 s.
+    pub resolve_every: Duration,
 }
 
 impl Default for UpstreamLimits {
@@ -212,6 +214,7 @@ impl Default for UpstreamLimits {
             abandon_after: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(55),
             head_max_bytes: 64 * 1024,
+            resolve_every: Duration::from_secs(10),
         }
     }
 }
@@ -238,12 +241,8 @@ pub struct FastCgiSettings {
     pub name: String,
     /// Where it listens.
     pub address: Address,
-    /// The folder its scripts are in, absolute.
-    pub root: PathBuf,
     /// Limits. `max_connections` defaults to 64 here: php-fpm gives each connection a process.
     pub limits: UpstreamLimits,
-    /// More parameters.
-    pub params: Vec<(String, String)>,
 }
 
 /// A folder of files.

@@ -173,6 +173,7 @@ pub fn is_unreachable(why: Upstream) -> bool {
         | Upstream::SocketDenied
         | Upstream::ConnectTimeout
         | Upstream::HeadTimeout
+        | Upstream::NoMember
         | Upstream::Reset => true,
         Upstream::BodyTimeout
         | Upstream::QueueFull

@@ -115,6 +115,7 @@ fn what_being_cut_off_means() {
         (Upstream::Unresolved, true),
         (Upstream::BadHead, false),
         (Upstream::QueueFull, false),
+        (Upstream::NoMember, true),
         (Upstream::Overloaded, false),
         (Upstream::ShortBody, false),
     ] {

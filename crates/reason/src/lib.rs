@@ -6,11 +6,13 @@
 //!
 //! Not here: any logic. What decides lives in `policy`, `rules`, `cache`, `hot`, `origin`.
 
+mod balance;
 mod client;
 mod lookup;
 mod origin;
 mod store;
 
+pub use balance::{Elect, Retry, Unusable};
 pub use client::Reject;
 pub use lookup::{Hot, Lookup, Route};
 pub use origin::{Files, Upstream};
@@ -48,6 +50,9 @@ pub fn all() -> Vec<Row> {
     rows.extend(Store::rows());
     rows.extend(Lifetime::rows());
     rows.extend(Upstream::rows());
+    rows.extend(Elect::rows());
+    rows.extend(Unusable::rows());
+    rows.extend(Retry::rows());
     rows.extend(Files::rows());
     rows.extend(Reject::rows());
     rows

@@ -13,8 +13,8 @@ reasons! {
         ConnectTimeout = "upstream-connect-timeout", "the upstream did not accept the connection in time", "raise `connect_timeout`, or look at the upstream's backlog";
         HeadTimeout = "upstream-head-timeout", "the upstream did not answer in time", "raise `head_timeout`, or find out why it is slow";
         BodyTimeout = "upstream-body-timeout", "the upstream stopped sending", "raise `body_timeout`";
-        QueueFull = "queue-full", "every connection to the upstream is in use and the queue is full", "raise `max_connections`";
-        QueueTimeout = "queue-timeout", "no connection to the upstream became free in time", "raise `max_connections`, or find out why it is slow";
+        QueueFull = "queue-full", "as many requests as may be are under way, and the queue before them is full", "`samovar limits` says which limit binds; raise it, or answer more from the cache";
+        QueueTimeout = "queue-timeout", "the request waited in the queue for as long as it may", "`samovar limits` says which limit binds; raise it, or find out why the upstream is slow";
         Reset = "upstream-reset", "the upstream closed the connection before it answered", "look at the upstream's own log";
         BadHead = "upstream-bad-head", "the upstream's answer is not HTTP as it should be", "what is wrong with it stands beside; is this an HTTP port?";
         BadFraming = "upstream-bad-framing", "the upstream's answer contradicts itself about its length", "";
@@ -22,6 +22,7 @@ reasons! {
         HeadTooLarge = "upstream-head-too-large", "the upstream's head exceeds the limit", "raise `head_max_bytes`";
         ClientGone = "client-gone", "the client left or stopped sending its body", "";
         NotFastCgi = "upstream-not-fastcgi", "the upstream does not speak FastCGI", "is this a FastCGI port?";
+        NoMember = "no-member", "no member of the upstream is enabled", "`samovar upstream enable`";
         Overloaded = "upstream-overloaded", "the application is at its limit and refused the request", "raise php-fpm's `pm.max_children`";
         LoopDetected = "loop-detected", "the request has already passed through this server", "an upstream points back at this listener";
         NoSockets = "no-sockets", "this machine has no free file descriptor or port for another connection", "raise the limit on open files, or close what holds them";

@@ -24,3 +24,4 @@ pub mod log;
 pub mod metrics;
 pub mod pipeline;
 pub mod state;
+pub mod upstream;

@@ -148,12 +148,6 @@ fn errors_in_sites() {
             "no address",
         ),
         (
-            "[[site]]\ndefault = true\nupstream = \"u\"\n[[upstream]]\nname = \"u\"\nmembers = [{ url = \"http://a\" }, { url = \"http://b\" }]",
-            "not-yet",
-            "7:34",
-            "balancing",
-        ),
-        (
             "[[site]]\ndefault = true\nupstream = \"u\"\n[[upstream]]\nname = \"u\"\nfastcgi = \"unix:/a\"",
             "contradiction",
             "4:12",
@@ -370,4 +364,78 @@ fn two_sites_may_share_a_host_on_other_ports() {
     let text = "config = 1\n[[site]]\nname = \"x\"\nhosts = \"a\"\nports = 80\norigin = \"http://a\"\n\
                 [[site]]\nname = \"y\"\nhosts = \"a\"\nports = 81\norigin = \"http://a\"\n";
     assert!(report(text).diagnostics.is_empty(), "{}", report(text));
+}
+
+/// What is wrong with an upstream of two members; the row's own text stands behind them.
+#[test]
+fn errors_in_how_members_share() {
+    let head = "config = 1\n[[site]]\ndefault = true\nupstream = \"u\"\n[[upstream]]\n";
+    let two = "members = [{ url = \"http://a\" }, { url = \"http://b\" }]\nname = \"u\"\n";
+    for (text, code, words) in [
+        ("balance = \"fair\"", "unknown-word", "requests"),
+        ("balance = \"hash\"\nhash_by = \"header\"", "bad-value", "header:NAME"),
+        ("balance = \"hash\"\nhash_by = \"header:a b\"", "bad-value", "no field name"),
+        ("sticky = { set = true }", "missing-key", "name the cookie"),
+        ("sticky = { query = \"sid\", set = true }", "missing-key", "no cookie"),
+        // It would be taken for a pattern where cookies are ignored for the cache.
+        ("sticky = { cookie = \"a*\", set = true }", "bad-value", "wildcard"),
+        ("sticky = { cookie = \"A\", separator = \";\" }", "bad-value", "one character"),
+        ("retry = { on = [\"5xx\"] }", "bad-value", "connect"),
+        ("retry = { tries = 0 }", "bad-value", "from 1"),
+        ("eject = { max_part = 2 }", "bad-value", "from 0 to 1"),
+        ("probe = { interval = \"1s\" }", "missing-key", "path"),
+        ("probe = { path = \"health\" }", "bad-value", "slash"),
+        ("probe = { path = \"/\", status = [\"399-200\"] }", "bad-value", "range"),
+        ("resolve_every = \"0s\"", "bad-value", "at least"),
+    ] {
+        let all = report(&format!("{head}{two}{text}"));
+        let hit = all.diagnostics.iter().any(|d| {
+            let said = format!("{} | {}", d.message, d.hint.as_deref().unwrap_or(""));
+            d.severity == Severity::Error && d.code.as_str() == code && said.contains(words)
+        });
+        assert!(hit, "wanted {code} with {words:?} of {text}\ngot\n{all}");
+    }
+    for (members, code, words) in [
+        ("[]", "missing-key", "no member"),
+        ("[{ weight = 2 }]", "missing-key", "no address"),
+        ("[{ url = \"http://a\", fastcgi = \"a:1\" }]", "contradiction", "not both"),
+        ("[{ url = \"http://a\" }, { fastcgi = \"a:1\" }]", "contradiction", "all HTTP or all FastCGI"),
+        ("[{ url = \"http://a\" }, { url = \"http://a\" }]", "duplicate", "the name \"a\""),
+        (
+            "[{ url = \"http://a\", route = \"x\" }, { url = \"http://b\", route = \"x\" }]",
+            "duplicate",
+            "the route \"x\"",
+        ),
+        ("[{ url = \"http://a\", weight = 0 }]", "bad-value", "from 1"),
+        ("[{ url = \"http://a\", state = \"off\" }]", "unknown-word", "disabled"),
+    ] {
+        let all = report(&format!("{head}name = \"u\"\nmembers = {members}"));
+        let hit = all.diagnostics.iter().any(|d| {
+            let said = format!("{} | {}", d.message, d.hint.as_deref().unwrap_or(""));
+            d.severity == Severity::Error && d.code.as_str() == code && said.contains(words)
+        });
+        assert!(hit, "wanted {code} with {words:?} of {members}\ngot\n{all}");
+    }
+}
+
+/// What does nothing is said.
+#[test]
+fn warnings_about_how_members_share() {
+    let head = "config = 1\n[[site]]\ndefault = true\nupstream = \"u\"\n[[upstream]]\nname = \"u\"\n";
+    let two = "members = [{ url = \"http://a\" }, { url = \"http://b\", route = \"x\" }]\n";
+    let one = "members = [{ url = \"http://a\" }]\n";
+    for (text, words) in [
+        (format!("{two}hash_by = \"path\""), "`hash_by` is for"),
+        (two.to_owned(), "`route` is for sessions"),
+        (format!("{one}balance = \"latency\""), "only one member"),
+        (format!("{one}sticky = {{ cookie = \"A\" }}"), "only one member"),
+        (format!("{one}fpm_status = \"/status\""), "for FastCGI"),
+    ] {
+        let all = report(&format!("{head}{text}"));
+        assert_eq!(all.errors(), 0, "{text}\n{all}");
+        assert!(
+            all.diagnostics.iter().any(|d| d.message.contains(words)),
+            "wanted {words:?} of {text}\ngot\n{all}"
+        );
+    }
 }

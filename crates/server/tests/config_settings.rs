@@ -71,9 +71,9 @@ fn the_example_of_the_design() {
     let (extension, php) = &gallery.handlers[0];
     let TargetSettings::FastCgi(php) = &s.targets[php.0] else { panic!("php") };
     assert_eq!(extension, ".php");
-    assert_eq!(php.address, Address::Unix("/run/php/php8.2-fpm.sock".into()));
+    assert_eq!(php.upstream.places[0].address, Address::Unix("/run/php/php8.2-fpm.sock".into()));
     assert_eq!(php.root, Path::new("/srv/gallery"));
-    assert_eq!(php.limits.max_connections, 64);
+    assert_eq!(php.upstream.limits.max_connections, 64);
     let [admin, pages] = gallery.rules.as_slice() else { panic!("two rules") };
     assert_eq!((admin.id.as_str(), admin.wishes.lifetime), ("r1", LifetimeWish::Never));
     assert_eq!((pages.id.as_str(), pages.wishes.lifetime), ("r2", LifetimeWish::For(30_000)));
@@ -81,8 +81,11 @@ fn the_example_of_the_design() {
     assert!(matches!(&pages.vary_query, QueryKey::Keep(k) if k.len() == 4));
     assert!(pages.hot.enabled);
     let TargetSettings::Http(http) = &s.targets[maps.fallback.0] else { panic!("http") };
-    assert_eq!(http.address, Address::Tcp("ags1.example".into(), 6080));
-    assert_eq!((http.base_path.as_str(), http.limits.clone()), ("/base", UpstreamLimits::default()));
+    assert_eq!(http.places[0].address, Address::Tcp("ags1.example".into(), 6080));
+    assert_eq!(
+        (http.places[0].base_path.as_str(), http.limits.clone()),
+        ("/base", UpstreamLimits::default())
+    );
 }
 
 #[test]
@@ -226,7 +229,7 @@ head_timeout = "7s"
     assert_eq!((&rule.vary_cookies, &rule.ignore_cookies), (&list(&["theme"]), &list(&["@analytics"])));
     assert_eq!((rule.ignore_case, rule.admit_after, rule.admit_period_ms), (true, 2, 3_600_000));
     let TargetSettings::Http(http) = &s.targets[site.fallback.0] else { panic!("http") };
-    assert_eq!(http.address, Address::Unix("/run/app.sock".into()));
+    assert_eq!(http.places[0].address, Address::Unix("/run/app.sock".into()));
     assert_eq!((http.host.as_deref(), http.limits.max_connections), (Some("app.internal"), 5));
     assert_eq!(http.limits.head_timeout, Duration::from_secs(7));
 }

@@ -5,7 +5,7 @@
 
 use crate::clock::{micros, millis};
 use crate::redact::redact_key;
-use crate::types::Fact;
+use crate::types::{Elected, Fact};
 use samovar_reason::Explain;
 use serde_json::{Value, json};
 
@@ -94,6 +94,8 @@ pub(crate) fn tell(fact: &Fact) -> Told {
                 .data("threshold", *threshold)
         }
         Fact::Upstream(reason, detail) => Told::because("upstream", *reason).detail(detail.clone()),
+        Fact::Elected(why, elected) => self::elected(Told::because("elected", *why), elected),
+        Fact::Retry(why, what) => Told::because("retry", *why).detail(what.clone()),
         Fact::Attempt { target, status, connect_us, first_byte_us, reused } => {
             attempt(target, *status, *connect_us, *first_byte_us, *reused)
         }
@@ -132,6 +134,12 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
         Fact::Overridden(words) => words.len() * size_of::<&str>(),
         Fact::Invalidated(_, what) => all(what),
         Fact::Before(fact) => size_of::<Fact>() + weight_bytes(fact),
+        Fact::Elected(_, elected) => {
+            let Elected { upstream, member, passed_over, .. } = &**elected;
+            let passed = passed_over.iter().map(|(name, _)| name.len() + size_of::<(String, u8)>());
+            size_of::<Elected>() + upstream.len() + member.len() + passed.sum::<usize>()
+        }
+        Fact::Retry(_, text) => text.len(),
         Fact::Attempt { target, .. } => target.len(),
         Fact::Lookup(..)
         | Fact::Store(_)
@@ -167,6 +175,18 @@ fn lifetime(told: Told, ms: u64) -> Told {
     told.detail(millis(ms)).data("lifetime_ms", ms)
 }
 
+fn elected(told: Told, elected: &Elected) -> Told {
+    let Elected { upstream, member, busy, passed_over } = elected;
+    let passed = passed_over.iter().map(|(name, why)| format!("; not {name}: {}", why.text()));
+    let passed_json: Vec<Value> =
+        passed_over.iter().map(|(name, why)| json!({ "member": name, "code": why.code() })).collect();
+    told.detail(format!("{upstream}/{member}, {busy} under way on it{}", passed.collect::<String>()))
+        .data("upstream", upstream.clone())
+        .data("member", member.clone())
+        .data("busy", *busy as u64)
+        .data("passed_over", passed_json)
+}
+
 fn attempt(target: &str, status: u16, connect_us: u64, first_byte_us: u64, reused: bool) -> Told {
     let connected =
         if reused { "kept connection".to_owned() } else { format!("connected in {}", micros(connect_us)) };
@@ -180,7 +200,9 @@ fn attempt(target: &str, status: u16, connect_us: u64, first_byte_us: u64, reuse
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
+    use samovar_reason::{
+        Elect, Files, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable, Upstream,
+    };
 
     /// One fact of every kind with every reason it can have.
     pub(crate) fn every_fact() -> Vec<Fact> {
@@ -210,6 +232,12 @@ pub(crate) mod tests {
             },
             Fact::Selected("not-modified"),
         ];
+        let elected =
+            |passed_over| Elected { upstream: "maps".into(), member: "a".into(), busy: 3, passed_over };
+        let unusable = Unusable::ALL.iter().map(|r| ("b".to_owned(), *r)).collect();
+        all.push(Fact::Elected(Elect::Sticky, Box::new(elected(unusable))));
+        all.extend(Elect::ALL.iter().map(|r| Fact::Elected(*r, Box::new(elected(Vec::new())))));
+        all.extend(Retry::ALL.iter().map(|r| Fact::Retry(*r, text())));
         all.extend(Route::ALL.iter().map(|r| Fact::Site(*r, text())));
         all.extend(Route::ALL.iter().map(|r| Fact::Rule(*r, text(), vec!["r2".into(), "r3".into()])));
         all.extend(Lookup::ALL.iter().map(|r| Fact::Lookup(*r, Some(3000), Some(7000))));

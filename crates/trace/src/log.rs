@@ -5,7 +5,8 @@
 use crate::clock::civil;
 use crate::json::tier_word;
 use crate::redact::redact_url;
-use crate::types::Record;
+use crate::types::{Fact, Record};
+use samovar_reason::{Explain, Retry};
 use std::io::Write as _;
 
 /// `client - - [time] "GET /x HTTP/1.1" 200 5 "referer" "agent" cache=hit reason=fresh tier=memory ttfb_us=… total_us=…
@@ -35,7 +36,40 @@ pub fn combined(record: &Record, out: &mut Vec<u8>) {
     );
     write(out, format_args!(" id={id:016x} host="));
     escape_word(host, out);
+    if let Some(asked) = asked(record) {
+        out.extend_from_slice(b" upstream=");
+        escape_word(asked.target, out);
+        write(out, format_args!(" elected={} tries={}", asked.elected, asked.tries));
+        write(out, format_args!(" connect_us={} answer_us={}", asked.connect_us, asked.first_byte_us));
+    }
     out.push(b'\n');
+}
+
+/// Who was asked for an answer, why that one, how often in all, and how long it took: one line is enough.
+struct Asked<'a> {
+    target: &'a str,
+    elected: &'static str,
+    tries: usize,
+    connect_us: u64,
+    first_byte_us: u64,
+}
+
+/// The last attempt that was answered; `None` where the origin was not asked, or did not answer.
+fn asked(record: &Record) -> Option<Asked<'_>> {
+    let (mut elected, mut tries) = ("only-member", 1);
+    let mut last = None;
+    for fact in &record.facts {
+        match fact {
+            Fact::Elected(why, _) => elected = why.code(),
+            Fact::Retry(Retry::Again, _) => tries += 1,
+            Fact::Attempt { target, connect_us, first_byte_us, .. } => {
+                last = Some((target, *connect_us, *first_byte_us));
+            }
+            _ => {}
+        }
+    }
+    let (target, connect_us, first_byte_us) = last?;
+    Some(Asked { target, elected, tries, connect_us, first_byte_us })
 }
 
 /// One JSON object with a line feed, in ASCII.
@@ -55,6 +89,13 @@ pub fn json_line(record: &Record, out: &mut Vec<u8>) {
     json_option(record.referer.as_deref().map(redact_url).as_deref(), out);
     out.extend_from_slice(b",\"user_agent\":");
     json_option(record.user_agent.as_deref(), out);
+    if let Some(asked) = asked(record) {
+        out.extend_from_slice(b",\"upstream\":");
+        json_text(asked.target, out);
+        write(out, format_args!(",\"elected\":\"{}\",\"tries\":{}", asked.elected, asked.tries));
+        let Asked { connect_us, first_byte_us, .. } = asked;
+        write(out, format_args!(",\"connect_us\":{connect_us},\"answer_us\":{first_byte_us}"));
+    }
     out.extend_from_slice(b"}\n");
 }
 

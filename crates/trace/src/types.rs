@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use samovar_reason::{Files, Hot, Lifetime, Lookup, Reject, Route, Store, Upstream};
+use samovar_reason::{Elect, Files, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable, Upstream};
 
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +45,10 @@ pub enum Fact {
     HotProgress(u32, u32),
     /// An upstream attempt failed; target and detail.
     Upstream(Upstream, String),
+    /// A member of an upstream was chosen, and why.
+    Elected(Elect, Box<Elected>),
+    /// An attempt failed, and whether another member was asked; who, and how.
+    Retry(Retry, String),
     /// An attempt was made and answered.
     Attempt {
         /// Which target.
@@ -70,6 +74,19 @@ pub enum Fact {
     Before(Box<Fact>),
     /// An interim answer of the origin's was passed on, with this status.
     Interim(u16),
+}
+
+/// A choice among the members of an upstream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elected {
+    /// The upstream.
+    pub upstream: String,
+    /// The member chosen.
+    pub member: String,
+    /// Requests under way on it, this one counted.
+    pub busy: usize,
+    /// Members that could not take it, and why.
+    pub passed_over: Vec<(String, Unusable)>,
 }
 
 /// The record of one request.

@@ -19,6 +19,7 @@ use clap::Parser;
 use language::Language;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,6 +38,9 @@ struct Flags {
     /// How many pictures to generate
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pictures: u16,
+    /// Write the pictures into this folder, as NAME.jpg and without a line on them, and end
+    #[arg(long, value_name = "FOLDER")]
+    write: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -50,13 +54,16 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags) -> Result<(), String> {
+    let threads =
+        flags.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    if let Some(folder) = &flags.write {
+        return write(&Studio::open(usize::from(flags.pictures), threads)?, folder);
+    }
     // Bind first: a taken port should be told at once, not after the pictures are painted.
     let listener = TcpListener::bind(&flags.listen).map_err(|e| {
         format!("cannot listen on {}: {e}; choose another with --listen, port 0 for any", flags.listen)
     })?;
     let address = listener.local_addr().map_err(|e| format!("cannot tell the address: {e}"))?;
-    let threads =
-        flags.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
 
     let start = Instant::now();
     let studio = Arc::new(Studio::open(usize::from(flags.pictures), threads)?);
@@ -72,6 +79,18 @@ fn run(flags: &Flags) -> Result<(), String> {
     println!("work       {}", measure(&studio, threads)?);
     println!("listening  http://{address}");
     Err(format!("the listener broke: {}", serve::serve(&listener, &studio)))
+}
+
+/// Leaves the pictures as files, for applications that want some.
+fn write(studio: &Studio, folder: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(folder)
+        .map_err(|e| format!("cannot make the folder {}: {e}", folder.display()))?;
+    for picture in studio.pictures() {
+        let path = folder.join(format!("{}.jpg", picture.name));
+        std::fs::write(&path, &picture.jpeg).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    println!("pictures   {} in {}", studio.pictures().len(), folder.display());
+    Ok(())
 }
 
 /// Times one image, undisturbed: the median of a few.

@@ -17,7 +17,8 @@ mod lines;
 mod params;
 mod reply;
 
-use crate::connect::{Socket, connect};
+use crate::connect::Socket;
+use crate::peer::Peer;
 use crate::pool::{Opened, Permit, Pool, PoolStats};
 use crate::upload::holding;
 use crate::{Answer, Asked, AskedBody, Failure, FastCgiSettings, Reached, Timing};
@@ -54,12 +55,15 @@ pub struct Script {
     pub path_info: Option<String>,
     /// The site's folder, absolute.
     pub document_root: PathBuf,
+    /// More parameters; they take the place of ours.
+    pub params: Arc<[(String, String)]>,
 }
 
 /// A FastCGI application, shared by all cores.
 pub struct FastCgi {
     settings: FastCgiSettings,
     pool: Pool<Idle>,
+    peer: Peer,
     say: Say,
     /// Requests that were sent on a new connection and heard nothing for a while: they may be waiting in the
     /// application's backlog for a child.
@@ -110,7 +114,8 @@ impl FastCgi {
     /// error stream.
     pub fn new(settings: FastCgiSettings, stderr: Arc<dyn Fn(&str) + Send + Sync>) -> Arc<Self> {
         let pool = Pool::new(&settings.limits);
-        Arc::new(FastCgi { settings, pool, say: stderr, starving: AtomicUsize::new(0) })
+        let peer = Peer::new(settings.address.clone(), settings.limits.resolve_every);
+        Arc::new(FastCgi { settings, pool, peer, say: stderr, starving: AtomicUsize::new(0) })
     }
 
     /// What it was made from.
@@ -123,21 +128,47 @@ impl FastCgi {
         self.pool.stats()
     }
 
+    /// Bytes to and from it since the start.
+    pub fn carried(&self) -> (u64, u64) {
+        self.peer.carried()
+    }
+
+    /// Looks its name up again if that was long ago. To be called about once a second.
+    pub async fn look_up(&self) {
+        self.peer.look_up(self.settings.limits.connect_timeout).await;
+    }
+
     /// Closes connections idle for longer than the limit, and those the application has closed. To be called about once
     /// a second.
     pub fn close_idle(&self, now: Instant) {
-        self.pool.close_idle(now, |idle| idle.socket.seems_quiet());
+        self.pool.close_idle(now, |idle| idle.socket.seems_quiet() && self.peer.still_is(idle.socket.to()));
     }
 
     /// Sends one request and waits for the head of its answer. `core` is the serving core's number; must be
     /// called within its tokio runtime.
+    ///
+    /// # Errors
+    /// Why not, and how far it got.
     pub async fn attempt(
         self: &Arc<Self>,
         core: usize,
-        asked: Asked,
+        mut asked: Asked,
         script: Script,
     ) -> Result<Answer, Failure> {
-        let mut request = self.prepare(asked, &script).await?;
+        self.attempt_of(core, &mut asked, &script).await
+    }
+
+    /// The same, and the request is left for another attempt, but for its body.
+    ///
+    /// # Errors
+    /// Why not, and how far it got.
+    pub async fn attempt_of(
+        self: &Arc<Self>,
+        core: usize,
+        asked: &mut Asked,
+        script: &Script,
+    ) -> Result<Answer, Failure> {
+        let mut request = self.prepare(asked, script).await?;
         if let Some(body) = request.body.take() {
             request.body = Some(holding(body, self.pool.upload().await?));
         }
@@ -163,7 +194,7 @@ impl FastCgi {
         }
 
         let begun = Instant::now();
-        let socket = connect(&self.settings.address, self.settings.limits.connect_timeout).await?;
+        let socket = self.peer.connect(self.settings.limits.connect_timeout).await?;
         let opened = self.pool.opened();
         let connect_us = micros(begun);
         let begun = Instant::now();
@@ -173,30 +204,29 @@ impl FastCgi {
         reply::answer(self.live(exchange, opened, permit, core), head, &request.method, timing)
     }
 
-    async fn prepare(&self, asked: Asked, script: &Script) -> Result<Ready, Failure> {
+    async fn prepare(&self, asked: &mut Asked, script: &Script) -> Result<Ready, Failure> {
         let Asked { method, path, query, host, headers, body, body_bytes, client, interim: _ } = asked;
-        let (body, bytes) = match (body, body_bytes) {
+        let (body, bytes) = match (body.take(), *body_bytes) {
             (None, _) => (None, None),
             (Some(_), Some(0)) => (None, Some(0)),
             (Some(body), Some(bytes)) => (Some(body), Some(bytes)),
             (Some(body), None) => collected(body).await?,
         };
         let pairs = params::pairs(&params::Told {
-            settings: &self.settings,
             script,
-            method: &method,
-            path: &path,
+            method,
+            path,
             query: query.as_deref(),
-            host: &host,
-            headers: &headers,
-            client: &client,
+            host,
+            headers,
+            client,
             body_bytes: bytes,
         });
         let mut opening = BytesMut::with_capacity(pairs.len() + 64);
         codec::begin(&mut opening);
         codec::stream(&mut opening, Outward::Params, &pairs);
         codec::end_of_stream(&mut opening, Outward::Params);
-        Ok(Ready { opening: opening.freeze(), body, body_bytes: bytes.unwrap_or(0), method })
+        Ok(Ready { opening: opening.freeze(), body, body_bytes: bytes.unwrap_or(0), method: method.clone() })
     }
 
     async fn head(&self, exchange: &mut Exchange) -> Result<Head, Failure> {
@@ -212,7 +242,9 @@ impl FastCgi {
 
     /// A connection from the shelves that the application has neither closed nor said anything on, as the system knows it.
     fn idle(&self, core: usize) -> Option<Idle> {
-        let idle = self.pool.take(core, Instant::now(), |idle| idle.socket.is_quiet())?;
+        let idle = self.pool.take(core, Instant::now(), |idle| {
+            idle.socket.is_quiet() && self.peer.still_is(idle.socket.to())
+        })?;
         if idle.home == core {
             return Some(idle);
         }

@@ -5,7 +5,7 @@
 //! their own configuration, and underscores would let one field pass for another. Not here: records.
 
 use super::Script;
-use crate::{Client, FastCgiSettings};
+use crate::Client;
 use bytes::{BufMut, BytesMut};
 use http::Method;
 use http::header::{self, HeaderMap, HeaderName};
@@ -13,7 +13,6 @@ use std::os::unix::ffi::OsStrExt;
 
 /// What the variables are made from.
 pub(super) struct Told<'a> {
-    pub(super) settings: &'a FastCgiSettings,
     pub(super) script: &'a Script,
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
@@ -25,14 +24,14 @@ pub(super) struct Told<'a> {
     pub(super) body_bytes: Option<u64>,
 }
 
-/// All variables as name-value pairs. Those of the settings take the place of ours.
+/// All variables as name-value pairs. Those of the script take the place of ours.
 pub(super) fn pairs(told: &Told<'_>) -> BytesMut {
     let mut pairs = Pairs { out: BytesMut::with_capacity(1024), told };
     pairs.script();
     pairs.request();
     pairs.ends();
     pairs.fields();
-    for (name, value) in &told.settings.params {
+    for (name, value) in told.script.params.iter() {
         pair(&mut pairs.out, name.as_bytes(), value.as_bytes());
     }
     pairs.out
@@ -45,7 +44,7 @@ struct Pairs<'a> {
 
 impl Pairs<'_> {
     fn put(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        if !self.told.settings.params.iter().any(|(set, _)| set == name) {
+        if !self.told.script.params.iter().any(|(set, _)| set == name) {
             pair(&mut self.out, name.as_bytes(), value.as_ref());
         }
     }

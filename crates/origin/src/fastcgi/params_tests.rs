@@ -1,11 +1,11 @@
 //! Variables, read back by a decoder of the test's own.
 
 use super::*;
-use crate::{Address, UpstreamLimits};
 use http::header::HeaderValue;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// §3.4, the other way round.
 fn read(mut rest: &[u8]) -> Vec<(String, Vec<u8>)> {
@@ -31,16 +31,6 @@ fn read(mut rest: &[u8]) -> Vec<(String, Vec<u8>)> {
     pairs
 }
 
-fn settings(params: &[(&str, &str)]) -> FastCgiSettings {
-    FastCgiSettings {
-        name: "php".to_owned(),
-        address: Address::Tcp("127.0.0.1".to_owned(), 9000),
-        root: PathBuf::from("/srv/app"),
-        limits: UpstreamLimits::default(),
-        params: params.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
-    }
-}
-
 fn client() -> Client {
     Client {
         remote: Some("192.0.2.7:4711".parse().unwrap()),
@@ -56,18 +46,13 @@ fn script() -> Script {
         script_name: "/sub/x.php".to_owned(),
         path_info: Some("/ex tra".to_owned()),
         document_root: PathBuf::from("/srv/app"),
+        params: Arc::default(),
     }
 }
 
-fn told(
-    settings: &FastCgiSettings,
-    headers: &HeaderMap,
-    client: &Client,
-    host: &str,
-) -> BTreeMap<String, String> {
+fn told(script: &Script, headers: &HeaderMap, client: &Client, host: &str) -> BTreeMap<String, String> {
     let bytes = pairs(&Told {
-        settings,
-        script: &script(),
+        script,
         method: &Method::POST,
         path: "/sub/x.php/ex%20tra",
         query: Some("a=1&b"),
@@ -104,7 +89,7 @@ fn a_request_is_told_in_full() {
     ] {
         headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    let map = told(&settings(&[]), &headers, &client(), "site.example:8443");
+    let map = told(&script(), &headers, &client(), "site.example:8443");
     let expected = [
         ("CONTENT_LENGTH", "12"),
         ("CONTENT_TYPE", "text/plain"),
@@ -138,22 +123,23 @@ fn a_request_is_told_in_full() {
 }
 
 #[test]
-fn the_settings_have_the_last_word() {
-    let set = settings(&[("DOCUMENT_ROOT", "/chroot"), ("APP_ENV", "test")]);
-    let map = told(&set, &HeaderMap::new(), &client(), "site.example");
+fn the_scripts_own_have_the_last_word() {
+    let params = [("DOCUMENT_ROOT", "/chroot"), ("APP_ENV", "test")];
+    let params = params.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+    let map = told(&Script { params, ..script() }, &HeaderMap::new(), &client(), "site.example");
     assert_eq!((map["DOCUMENT_ROOT"].as_str(), map["APP_ENV"].as_str()), ("/chroot", "test"));
 }
 
 #[test]
 fn ends_of_every_kind() {
     let unix = Client { remote: None, local: None, scheme: "http", ..client() };
-    let map = told(&settings(&[]), &HeaderMap::new(), &unix, "[2001:db8::1]");
+    let map = told(&script(), &HeaderMap::new(), &unix, "[2001:db8::1]");
     assert_eq!((map["REMOTE_ADDR"].as_str(), map["SERVER_PORT"].as_str()), ("unix:", "80"));
     assert_eq!(map["SERVER_NAME"], "[2001:db8::1]");
     assert!(
         !map.contains_key("HTTPS") && !map.contains_key("SERVER_ADDR") && !map.contains_key("REMOTE_PORT")
     );
-    let map = told(&settings(&[]), &HeaderMap::new(), &unix, "[2001:db8::1]:8080");
+    let map = told(&script(), &HeaderMap::new(), &unix, "[2001:db8::1]:8080");
     assert_eq!((map["SERVER_NAME"].as_str(), map["SERVER_PORT"].as_str()), ("[2001:db8::1]", "8080"));
 }
 
@@ -168,11 +154,10 @@ proptest! {
             let name = HeaderName::try_from(format!("x-{number}")).unwrap();
             headers.append(name, HeaderValue::from_str(value).unwrap());
         }
-        let settings = settings(&[]);
         let script = Script { path_info: None, ..script() };
         let client = client();
         let bytes = pairs(&Told {
-            settings: &settings, script: &script, method: &Method::GET, path: "/x", query: Some(&query),
+            script: &script, method: &Method::GET, path: "/x", query: Some(&query),
             host: "a", headers: &headers, client: &client, body_bytes: None,
         });
         let told = read(&bytes);

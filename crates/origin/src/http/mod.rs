@@ -21,7 +21,7 @@ mod heard_tests;
 
 pub use told::pseudonym;
 
-use crate::connect::connect;
+use crate::peer::Peer;
 use crate::pool::{Permit, Pool, PoolStats};
 use crate::upload::holding;
 use crate::{Answer, Asked, Failure, HttpSettings, Interim, Reached, Timing};
@@ -42,6 +42,7 @@ use std::time::Instant;
 pub struct HttpUpstream {
     settings: HttpSettings,
     pool: Pool<Connection>,
+    peer: Peer,
 }
 
 /// Why there is no head.
@@ -77,7 +78,8 @@ impl HttpUpstream {
     /// A pool without connections; nothing is tried yet.
     pub fn new(settings: HttpSettings) -> Arc<Self> {
         let pool = Pool::new(&settings.limits);
-        Arc::new(HttpUpstream { settings, pool })
+        let peer = Peer::new(settings.address.clone(), settings.limits.resolve_every);
+        Arc::new(HttpUpstream { settings, pool, peer })
     }
 
     /// What it was made from.
@@ -90,15 +92,38 @@ impl HttpUpstream {
         self.pool.stats()
     }
 
+    /// Bytes to and from it since the start.
+    pub fn carried(&self) -> (u64, u64) {
+        self.peer.carried()
+    }
+
+    /// Looks its name up again if that was long ago. To be called about once a second.
+    pub async fn look_up(&self) {
+        self.peer.look_up(self.settings.limits.connect_timeout).await;
+    }
+
     /// Closes connections idle for longer than the limit, and those the upstream has closed. To be called about once a
     /// second.
     pub fn close_idle(&self, now: Instant) {
-        self.pool.close_idle(now, |connection| connection.socket.seems_quiet());
+        self.pool.close_idle(now, |connection| {
+            connection.socket.seems_quiet() && self.peer.still_is(connection.socket.to())
+        });
     }
 
     /// Sends one request and waits for the head of its answer. `core` is the serving core's number; must be
     /// called within its tokio runtime.
-    pub async fn attempt(self: &Arc<Self>, core: usize, asked: Asked) -> Result<Answer, Failure> {
+    ///
+    /// # Errors
+    /// Why not, and how far it got.
+    pub async fn attempt(self: &Arc<Self>, core: usize, mut asked: Asked) -> Result<Answer, Failure> {
+        self.attempt_of(core, &mut asked).await
+    }
+
+    /// The same, and the request is left for another attempt, but for its body.
+    ///
+    /// # Errors
+    /// Why not, and how far it got.
+    pub async fn attempt_of(self: &Arc<Self>, core: usize, asked: &mut Asked) -> Result<Answer, Failure> {
         let mut told = told::told(&self.settings, asked)?;
         let body = match told.body.take() {
             Some(body) => Some(holding(body, self.pool.upload().await?)),
@@ -142,11 +167,14 @@ impl HttpUpstream {
     /// of yet would be taken for the beginning of this answer, and may be somebody else's. What comes after that nobody can
     /// tell from an answer.
     fn idle(&self, core: usize, now: Instant) -> Option<Connection> {
-        self.pool.take(core, now, |connection| connection.socket.is_quiet())?.at_home(core)
+        let alive = |connection: &mut Connection| {
+            connection.socket.is_quiet() && self.peer.still_is(connection.socket.to())
+        };
+        self.pool.take(core, now, alive)?.at_home(core)
     }
 
     async fn connect(&self, core: usize) -> Result<Connection, Failure> {
-        let socket = connect(&self.settings.address, self.settings.limits.connect_timeout).await?;
+        let socket = self.peer.connect(self.settings.limits.connect_timeout).await?;
         Ok(Connection::new(socket, core, self.pool.opened()))
     }
 

@@ -36,18 +36,19 @@ pub(super) struct Told {
 }
 
 /// Writes the head, or says why there can be none.
-pub(super) fn told(settings: &HttpSettings, asked: Asked) -> Result<Told, Failure> {
+pub(super) fn told(settings: &HttpSettings, asked: &mut Asked) -> Result<Told, Failure> {
     let Asked { method, path, query, host, headers, body, body_bytes, client, interim } = asked;
+    let (body, body_bytes) = (body.take(), *body_bytes);
     let mut out = Out(Vec::with_capacity(HEAD_BYTES));
     out.put(&[method.as_str(), " "]);
-    out.target(&settings.base_path, &path, query.as_deref())?;
-    let told = settings.host.as_deref().unwrap_or(&host);
+    out.target(&settings.base_path, path, query.as_deref())?;
+    let told = settings.host.as_deref().unwrap_or(host);
     if !is_value(told) {
         return Err(not_sent(Upstream::Unsendable, format!("`{told}` cannot be a Host")));
     }
     out.put(&[" HTTP/1.1\r\nhost: ", told, "\r\n"]);
-    let kept = out.fields(&headers)?;
-    out.forward(kept, &client, &host);
+    let kept = out.fields(headers)?;
+    out.forward(kept, client, host);
     if body.is_some() {
         match body_bytes {
             Some(bytes) => {
@@ -55,12 +56,12 @@ pub(super) fn told(settings: &HttpSettings, asked: Asked) -> Result<Told, Failur
             }
             None => out.put(&["transfer-encoding: chunked\r\n"]),
         }
-    } else if matches!(method, Method::POST | Method::PUT | Method::PATCH) {
+    } else if matches!(*method, Method::POST | Method::PUT | Method::PATCH) {
         // RFC 9110 §8.6: said even of none where one is expected; some servers refuse it otherwise.
         out.put(&["content-length: 0\r\n"]);
     }
     out.put(&["\r\n"]);
-    Ok(Told { method, head: out.0, body, body_bytes, interim })
+    Ok(Told { method: method.clone(), head: out.0, body, body_bytes, interim: interim.clone() })
 }
 
 /// Fields of the request that tell of the way it came; each list on one line, as many applications read no more.

@@ -25,13 +25,7 @@ impl Under {
     pub fn new(address: Address, root: &Path, limits: UpstreamLimits) -> Under {
         let said = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&said);
-        let settings = FastCgiSettings {
-            name: "test".to_owned(),
-            address,
-            root: root.to_owned(),
-            limits,
-            params: Vec::new(),
-        };
+        let settings = FastCgiSettings { name: "test".to_owned(), address, limits };
         let stderr = Arc::new(move |line: &str| lines.lock().unwrap().push(line.to_owned()));
         Under { fastcgi: FastCgi::new(settings, stderr), said, root: root.to_owned() }
     }
@@ -42,6 +36,7 @@ impl Under {
             script_name: name.to_owned(),
             path_info: None,
             document_root: self.root.clone(),
+            params: Arc::default(),
         }
     }
 

@@ -24,6 +24,13 @@ type App = Arc<Shared>;
 /// An error: status and words.
 pub struct Fail(StatusCode, String);
 
+impl Fail {
+    /// What was asked for cannot be done; in words.
+    pub fn bad(message: String) -> Fail {
+        Fail(StatusCode::BAD_REQUEST, message)
+    }
+}
+
 impl IntoResponse for Fail {
     fn into_response(self) -> Response {
         (self.0, Json(Refusal { error: self.1 })).into_response()
@@ -58,6 +65,9 @@ pub fn router(shared: App, guard: Guard) -> Router {
         .routes(routes!(rule_list, rule_add))
         .routes(routes!(rule_set, rule_remove))
         .routes(routes!(rule_move))
+        .routes(routes!(super::upstreams::upstream_list))
+        .routes(routes!(super::upstreams::upstream_set))
+        .routes(routes!(super::upstreams::member_set))
         .routes(routes!(reload))
         .routes(routes!(metrics_text))
         .split_for_parts();

@@ -6,7 +6,7 @@ use super::shapes::LimitShape;
 use crate::config::{self, Budget, Settings};
 use crate::front::about;
 use crate::metrics::{CoreCounters, Counter};
-use crate::state::{Shared, Target};
+use crate::state::Shared;
 use std::time::Duration;
 
 /// A limit's value: a number, and whether people read it as bytes or as time.
@@ -109,12 +109,9 @@ pub fn limits(app: &Shared) -> Vec<LimitShape> {
         row("log", "traces", Value::Count(settings.log.traces as u64), Some(app.traces())),
         row("log", "traces_max_bytes", Value::Bytes(settings.traces_bytes() as u64), traces),
     ];
-    for target in snapshot.targets() {
-        let (name, limits, stats) = match &**target {
-            Target::Http(u) => (&u.settings().name, &u.settings().limits, u.stats()),
-            Target::FastCgi(a) => (&a.settings().name, &a.settings().limits, a.stats()),
-            Target::Files(_) => continue,
-        };
+    for upstream in snapshot.upstreams() {
+        let (name, limits, stats) =
+            (&upstream.settings().name, &upstream.settings().limits, upstream.stats());
         let count = |n: usize| Value::Count(n as u64);
         for (key, value, used) in [
             ("max_connections", count(limits.max_connections), Some(stats.open)),

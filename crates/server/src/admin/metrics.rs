@@ -1,7 +1,7 @@
 //! Figures: for Prometheus (names begin `samovar_`) and for people.
 
 use crate::metrics::{CoreCounters, Counter, LATENCY_BOUNDS_US};
-use crate::state::{Shared, Target};
+use crate::state::Shared;
 use samovar_reason::{Explain, Reject};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -129,15 +129,7 @@ pub fn text(app: &Shared) -> String {
 
 fn upstreams(app: &Shared, head: &mut impl FnMut(&str, &str, &str, &[(String, f64)])) {
     let snapshot = app.snapshot();
-    let stats: Vec<_> = snapshot
-        .targets()
-        .iter()
-        .filter_map(|t| match &**t {
-            Target::Http(u) => Some((u.settings().name.clone(), u.stats())),
-            Target::FastCgi(a) => Some((a.settings().name.clone(), a.stats())),
-            Target::Files(_) => None,
-        })
-        .collect();
+    let stats: Vec<_> = snapshot.upstreams().iter().map(|u| (u.settings().name.clone(), u.stats())).collect();
     let label = |name: &str| {
         format!("{{upstream=\"{}\"}}", name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
     };

@@ -9,6 +9,7 @@ mod guard;
 mod limits;
 mod metrics;
 mod shapes;
+mod upstreams;
 
 use crate::config::Listen;
 use crate::state::Shared;

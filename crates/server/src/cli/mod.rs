@@ -5,6 +5,7 @@ mod commands;
 mod import;
 mod serve;
 mod show;
+mod upstreams;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -89,6 +90,11 @@ enum Command {
     Rule {
         #[command(subcommand)]
         command: RuleCommand,
+    },
+    /// Servers behind this one: what each does, and taking them out of work and back.
+    Upstream {
+        #[command(subcommand)]
+        command: upstreams::UpstreamCommand,
     },
     /// Every limit in force: its value, who says so, and how much of it is used.
     Limits {
@@ -320,6 +326,7 @@ pub fn main() -> ExitCode {
             RuleCommand::Remove { id, site, server } => commands::rule_remove(&server, &site, &id),
             RuleCommand::Move { id, to, site, server } => commands::rule_move(&server, &site, &id, to),
         },
+        Command::Upstream { command } => upstreams::run(command),
         Command::Limits { server } => commands::limits(&server),
         Command::Status { server } => commands::status(&server),
     };

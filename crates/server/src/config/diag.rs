@@ -52,7 +52,6 @@ codes! {
     UnknownUpstream = "unknown-upstream", "the upstream is not declared";
     Contradiction = "contradiction", "two settings cannot hold at once";
     NoSite = "no-site", "there is nothing to serve";
-    NotYet = "not-yet", "this Samovar cannot do it yet";
     Unmet = "unmet", "a setting needs another one that is missing";
     NoEffect = "no-effect", "the setting changes nothing here";
     HiddenRule = "hidden-rule", "the rule can never be chosen: an earlier one takes all its requests";

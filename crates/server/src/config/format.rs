@@ -3,6 +3,7 @@
 //! Used by the check of a file and by the words of `samovar rule add`, so both say the same.
 
 use super::net;
+use super::upstreams::HashBy;
 use http::{HeaderName, HeaderValue, Method};
 use samovar_rules::PathGlob;
 
@@ -62,6 +63,16 @@ pub(crate) enum Format {
     Language,
     /// The name of a FastCGI parameter.
     Param,
+    /// A path of a URL.
+    UrlPath,
+    /// What of a request is hashed.
+    HashBy,
+    /// One character.
+    Separator,
+    /// A status, or a range of them.
+    Statuses,
+    /// A kind of failure, or a status.
+    RetryOn,
 }
 
 impl Format {
@@ -93,6 +104,13 @@ impl Format {
             Format::FileName => "a file name like \"index.html\"",
             Format::Language => "a language tag like \"de\" or \"pt-BR\"",
             Format::Param => "a parameter's name like \"APP_ENV\"",
+            Format::UrlPath => "a path like \"/health\"",
+            Format::HashBy => {
+                "\"url\", \"path\", \"client\", \"header:NAME\", \"cookie:NAME\" or \"query:NAME\""
+            }
+            Format::Separator => "one character like \".\"",
+            Format::Statuses => "a status like \"200\" or a range like \"200-399\"",
+            Format::RetryOn => "\"connect\", \"reset\", \"timeout\" or a status like \"503\"",
         }
     }
 
@@ -137,6 +155,24 @@ impl Format {
             Format::FileName => file_name(text),
             Format::Language => language(text),
             Format::Param => param(text),
+            Format::UrlPath => url_path(text),
+            Format::HashBy => HashBy::parse(text).map(drop).map_err(Complaint::mend),
+            Format::Separator => separator(text),
+            Format::Statuses => match statuses(text) {
+                Some(_) => Ok(()),
+                None => Err(Complaint::hint(
+                    "is no status",
+                    "write one like \"200\", or a range like \"200-399\"",
+                )),
+            },
+            Format::RetryOn if matches!(text, "connect" | "reset" | "timeout") => Ok(()),
+            Format::RetryOn => match statuses(text) {
+                Some((first, last)) if first == last => Ok(()),
+                _ => Err(Complaint::hint(
+                    "is no failure that is known here",
+                    "write \"connect\", \"reset\", \"timeout\" or a status like \"503\"",
+                )),
+            },
         }
     }
 }
@@ -168,6 +204,35 @@ impl Complaint {
 pub(crate) fn normal_extension(text: &str) -> String {
     let text = text.to_ascii_lowercase();
     if text.starts_with('.') { text } else { format!(".{text}") }
+}
+
+/// A status or a range of them, first and last.
+pub(crate) fn statuses(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| {
+        let digits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit());
+        text.parse::<u16>().ok().filter(|n| digits && (100..600).contains(n))
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then_some((first, last))
+}
+
+fn url_path(text: &str) -> Result<(), Complaint> {
+    if !text.starts_with('/') {
+        return Err(Complaint::hint("is no path of a URL", "begin it with a slash"));
+    }
+    if !text.bytes().all(|b| b.is_ascii_graphic() && b != b'#' && b != b'"' && b != b';') {
+        return Err(Complaint::hint("cannot stand in a URL as it is", "write such characters as %XX"));
+    }
+    Ok(())
+}
+
+fn separator(text: &str) -> Result<(), Complaint> {
+    let mut all = text.chars();
+    match (all.next(), all.next()) {
+        (Some(c), None) if c.is_ascii_graphic() && !"=;,&\"\\".contains(c) => Ok(()),
+        _ => Err(Complaint::hint("is not one character that can stand in a cookie", "write one like \".\"")),
+    }
 }
 
 fn name(text: &str) -> Result<(), Complaint> {

@@ -21,13 +21,14 @@ mod settings;
 mod suggest;
 mod tree;
 mod units;
+mod upstreams;
 mod whence;
 
 pub use diag::{Code, Diagnostic, Severity};
 pub use docs::{init_text, reference, schema};
 pub use edit::{
-    EditError, ListedRule, Position, RuleEdit, add_rule, list_rules, move_rule, remove_rule, rule_from_words,
-    set_rule,
+    EditError, ListedRule, MemberEdit, Position, RuleEdit, add_rule, list_rules, move_rule, remove_rule,
+    rule_from_words, set_balance, set_member, set_rule,
 };
 pub(crate) use keys::MEMORY_LEAST_BYTES;
 pub use lower::RuleSpan;
@@ -41,6 +42,9 @@ pub use settings::{
     MemorySettings, ServerSettings, Settings, TargetSettings, Watched,
 };
 pub use units::{show_duration, show_size, size_bytes};
+pub use upstreams::{
+    FastCgiTarget, GateSettings, HashBy, Place as MemberPlace, ProbeSettings, Protocol, UpstreamSettings,
+};
 pub use whence::line_of;
 
 use lower::{Around, Lowered, Named};

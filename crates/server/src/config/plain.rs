@@ -81,7 +81,7 @@ mod tests {
             let TargetSettings::Http(http) = &loaded.settings.targets[site.fallback.0] else {
                 panic!("not HTTP")
             };
-            assert_eq!(http.address, Address::Tcp("127.0.0.1".into(), 3000));
+            assert_eq!(http.places[0].address, Address::Tcp("127.0.0.1".into(), 3000));
         }
         for bad in ["https://a.example", "", "http://", "ftp://a", "a b"] {
             assert!(from_origin(bad).is_err(), "{bad}");

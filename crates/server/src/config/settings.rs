@@ -3,7 +3,8 @@
 //! Not here: how they come about (`lower/`).
 
 use super::net::{Listen, TrustedProxies};
-use samovar_origin::{FastCgiSettings, FilesSettings, HttpSettings};
+use super::upstreams::{FastCgiTarget, GateSettings, UpstreamSettings};
+use samovar_origin::FilesSettings;
 use samovar_rules::{HotWish, Rule, Site, Sites, TargetId};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub struct Settings {
     pub certificates: Vec<Certificate>,
     /// What requests go to; `TargetId` is an index into it.
     pub targets: Vec<TargetSettings>,
+    /// How many requests of sites and rules may ask their origin at once.
+    pub gates: Vec<GateSettings>,
     /// Files whose change ends what rules stored, beyond the served files themselves.
     pub watches: Vec<Watched>,
     /// Names of sites whose `cache` is false; their rules say never.
@@ -63,14 +66,14 @@ pub struct Certificate {
 }
 
 /// What a request goes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum TargetSettings {
     /// A folder of files.
     Files(FilesSettings),
     /// An HTTP upstream.
-    Http(HttpSettings),
+    Http(Arc<UpstreamSettings>),
     /// A FastCGI application.
-    FastCgi(FastCgiSettings),
+    FastCgi(FastCgiTarget),
 }
 
 /// `[server]`.

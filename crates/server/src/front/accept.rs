@@ -136,7 +136,7 @@ const FILES_BESIDE: u64 = 256;
 pub fn too_few_files(settings: &Settings) -> Option<String> {
     let limits = settings.targets.iter().map(|target| match target {
         TargetSettings::Http(upstream) => upstream.limits.max_connections,
-        TargetSettings::FastCgi(app) => app.limits.max_connections,
+        TargetSettings::FastCgi(app) => app.upstream.limits.max_connections,
         TargetSettings::Files(_) => 0,
     });
     let wanted = FILES_BESIDE + (limits.sum::<usize>() + settings.limits.connections_max) as u64;

@@ -1,6 +1,6 @@
 //! The banner: what is served, where, what is cached by default, and out of which memory.
 
-use crate::config::{AccessLog, Budget, Settings, TargetSettings};
+use crate::config::{AccessLog, Budget, Settings, TargetSettings, UpstreamSettings};
 
 /// The banner's lines.
 pub fn banner(settings: &Settings, addresses: &[String], admin: Option<&str>, workers: usize) -> String {
@@ -9,13 +9,13 @@ pub fn banner(settings: &Settings, addresses: &[String], admin: Option<&str>, wo
     for site in &settings.sites.sites {
         let mut what = match settings.targets.get(site.fallback.0) {
             Some(TargetSettings::Files(f)) => format!("files in {}", f.root.display()),
-            Some(TargetSettings::Http(h)) => format!("upstream {} ({})", h.name, show_address(&h.address)),
-            Some(TargetSettings::FastCgi(f)) => format!("FastCGI {}", show_address(&f.address)),
+            Some(TargetSettings::Http(u)) => format!("upstream {} ({})", u.name, places(u)),
+            Some(TargetSettings::FastCgi(f)) => format!("FastCGI {}", places(&f.upstream)),
             None => "nothing".to_string(),
         };
         for (extension, id) in &site.handlers {
             if let Some(TargetSettings::FastCgi(f)) = settings.targets.get(id.0) {
-                what.push_str(&format!(", {extension} by {}", show_address(&f.address)));
+                what.push_str(&format!(", {extension} by {}", places(&f.upstream)));
             }
         }
         let hosts = if site.default { "any host".to_string() } else { site.hosts.join(", ") };
@@ -60,7 +60,19 @@ fn by_default(settings: &Settings, site: &samovar_rules::Site) -> &'static str {
     }
 }
 
-fn show_address(address: &samovar_origin::Address) -> String {
+/// Where the members of an upstream listen; of many the first few.
+fn places(upstream: &UpstreamSettings) -> String {
+    const SHOWN: usize = 3;
+    let all: Vec<String> =
+        upstream.places.iter().take(SHOWN).map(|place| show_address(&place.address)).collect();
+    match upstream.places.len().saturating_sub(SHOWN) {
+        0 => all.join(", "),
+        more => format!("{} and {more} more", all.join(", ")),
+    }
+}
+
+/// An address as people write it.
+pub fn show_address(address: &samovar_origin::Address) -> String {
     match address {
         samovar_origin::Address::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),
         samovar_origin::Address::Tcp(host, port) => format!("{host}:{port}"),

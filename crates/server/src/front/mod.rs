@@ -12,7 +12,7 @@ mod tls;
 mod worker;
 
 pub use accept::{Listener, bind, raise_file_limit, too_few_files};
-pub use banner::{about, banner};
+pub use banner::{about, banner, show_address};
 pub use inside::Inside;
 pub use signals::{Signals, Wish};
 pub use tls::acceptor;

@@ -169,8 +169,12 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
         }
         beside.set(connections + core.shared.traces_bytes_of(core.index));
         core.shared.cache.make_room();
-        if core.index == 0 && ticks.is_multiple_of(10) {
-            core.shared.snapshot().close_idle();
+        if core.index == 0 {
+            let snapshot = core.shared.snapshot();
+            snapshot.tend();
+            if ticks.is_multiple_of(10) {
+                snapshot.close_idle();
+            }
         }
         if core.index == 0 && ticks.is_multiple_of(TELL_TICKS) {
             turned_away.tell(&core.shared);

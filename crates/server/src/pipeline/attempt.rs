@@ -4,13 +4,12 @@ use super::arrive::RequestBody;
 use super::exchange::{Exchange, Route};
 use super::page::Page;
 use super::respond::Ready;
-use crate::state::{FilesTarget, Snapshot, Target};
+use crate::state::{FilesTarget, Scripts, Snapshot, Target};
+use crate::upstream::{Answered, Failed, Places};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_cache::FillFailure;
-use samovar_origin::{
-    Answer, AnswerBody, Asked, Client, Failure, FastCgi, Files, Interim, Resolved, Script, Timing,
-};
+use samovar_origin::{Answer, AnswerBody, Asked, Client, Failure, Files, Interim, Resolved, Script, Timing};
 use samovar_reason::{Explain, Files as FilesReason, Upstream};
 use samovar_rules::{Site, TargetId};
 use samovar_trace::Fact;
@@ -112,6 +111,10 @@ pub struct Got {
     pub ours: bool,
     /// The target's name, for the trace.
     pub target: String,
+    /// The choices among members and the failed attempts before it.
+    pub before: Vec<Fact>,
+    /// The cookie that keeps the client's session where it is; for this client alone.
+    pub session: Option<HeaderValue>,
 }
 
 /// A failed attempt in terms of HTTP.
@@ -124,6 +127,8 @@ pub struct Problem {
     pub headers: HeaderMap,
     /// The reason and detail for all who wait on the same fill.
     pub failure: FillFailure,
+    /// The choices among members and the failed attempts before it.
+    pub before: Vec<Fact>,
 }
 
 impl Problem {
@@ -144,11 +149,13 @@ impl Problem {
             },
             headers,
             failure: FillFailure { reason: why, detail: shown.into() },
+            before: Vec::new(),
         }
     }
 
-    fn of_failure(target: &str, failure: &Failure) -> Problem {
-        Problem::new(status_of(failure.reason), failure.reason, target, failure.detail.clone())
+    fn of_failure(failed: Failed) -> Problem {
+        let Failed { failure: Failure { reason, detail, .. }, target, before } = failed;
+        Problem { before, ..Problem::new(status_of(reason), reason, &target, detail) }
     }
 
     /// A 304 to a request that asked nothing conditional.
@@ -201,11 +208,20 @@ impl Problem {
                 reason: Upstream::Reset,
                 detail: format!("{}: {detail}", why.code()).into(),
             },
+            before: Vec::new(),
         }
+    }
+
+    /// What was decided, and tried before.
+    pub fn into_facts(self) -> Vec<Fact> {
+        let mut facts = self.before;
+        facts.push(self.fact);
+        facts
     }
 
     /// The answer to the client.
     pub fn into_ready(self, mut x: Box<Exchange>, route: Option<Route>) -> Ready {
+        x.facts.extend(self.before);
         x.note(self.fact);
         let mut ready = Ready::page(x, route, self.page);
         ready.add_fields(self.headers);
@@ -219,7 +235,7 @@ fn status_of(why: Upstream) -> StatusCode {
         Upstream::ConnectTimeout | Upstream::HeadTimeout | Upstream::BodyTimeout => {
             StatusCode::GATEWAY_TIMEOUT
         }
-        Upstream::QueueFull | Upstream::QueueTimeout | Upstream::Overloaded => {
+        Upstream::QueueFull | Upstream::QueueTimeout | Upstream::Overloaded | Upstream::NoMember => {
             StatusCode::SERVICE_UNAVAILABLE
         }
         Upstream::ClientGone => StatusCode::BAD_REQUEST,
@@ -238,12 +254,10 @@ pub async fn attempt(
     let Some(site) = question.route.site_in(&snapshot) else { return Err(no_target()) };
     // A rule may send its requests to an upstream though the site has files.
     if let Some(Target::Http(upstream)) = snapshot.target(question.route.target).map(|t| &**t) {
+        let places = places(&question).await?;
         let core = question.core;
-        let target = upstream.settings().name.clone();
-        let answer = upstream.attempt(core, question.asked(body, body_bytes)).await;
-        return answer
-            .map(|a| got(a, target.clone()))
-            .map_err(|f| Box::new(Problem::of_failure(&target, &f)));
+        let came = upstream.ask(core, question.asked(body, body_bytes), None, places).await;
+        return came.map(got).map_err(|failed| Box::new(Problem::of_failure(*failed)));
     }
     // Where there are files they are asked first: a script is run only if it exists, and a folder's index
     // document may be a script.
@@ -252,15 +266,16 @@ pub async fn attempt(
         return Box::pin(from_files(files, site, question, body, body_bytes)).await;
     }
     match snapshot.target(question.route.target).map(|t| &**t) {
-        Some(Target::FastCgi(app)) => {
-            let root = app.settings().root.clone();
+        Some(Target::FastCgi(scripts)) => {
+            let root = scripts.root.clone();
             let script = Script {
                 script_filename: root.join(question.route.path.trim_start_matches('/')),
                 script_name: question.route.path.clone(),
                 path_info: None,
                 document_root: root,
+                params: Arc::clone(&scripts.params),
             };
-            Box::pin(run(app, question, script, body, body_bytes)).await
+            Box::pin(run(scripts, question, script, body, body_bytes)).await
         }
         _ => Err(no_target()),
     }
@@ -276,22 +291,40 @@ fn no_target() -> Box<Problem> {
     ))
 }
 
-fn got(answer: Answer, target: String) -> Got {
+/// Waits for a place behind the gates of the rule and the site.
+async fn places(question: &Question) -> Result<Places, Box<Problem>> {
+    let Route { site, rule, .. } = question.route;
+    question
+        .snapshot
+        .gates()
+        .enter(site, rule)
+        .await
+        .map_err(|(why, detail)| Box::new(Problem::new(status_of(why), why, "", detail)))
+}
+
+fn got(answered: Answered) -> Got {
+    let Answered { answer, target, before, session } = answered;
     let tags = tags_of(&answer.headers);
-    Got { answer, tags, made_of: Vec::new(), ours: false, target }
+    Got { answer, tags, made_of: Vec::new(), ours: false, target, before, session }
+}
+
+/// An answer made here.
+fn own(answer: Answer, made_of: Vec<Box<str>>, target: &FilesTarget) -> Got {
+    let (tags, before) = (Vec::new(), Vec::new());
+    Got { answer, tags, made_of, ours: true, target: name(target), before, session: None }
 }
 
 async fn run(
-    app: &Arc<FastCgi>,
+    scripts: &Scripts,
     question: Question,
     script: Script,
     body: Option<RequestBody>,
     body_bytes: Option<u64>,
 ) -> Result<Got, Box<Problem>> {
+    let places = places(&question).await?;
     let core = question.core;
-    let target = app.settings().name.clone();
-    let answer = app.attempt(core, question.asked(body, body_bytes), script).await;
-    answer.map(|a| got(a, target.clone())).map_err(|f| Box::new(Problem::of_failure(&target, &f)))
+    let came = scripts.app.ask(core, question.asked(body, body_bytes), Some(&script), places).await;
+    came.map(got).map_err(|failed| Box::new(Problem::of_failure(*failed)))
 }
 
 async fn from_files(
@@ -307,15 +340,16 @@ async fn from_files(
     let path = decoded(&route.path);
     let rel = match resolved {
         Resolved::Script { rel, path_info, extension } => {
+            let snapshot = Arc::clone(&question.snapshot);
+            let Some(scripts) = handler(&snapshot, site, &extension) else { return Err(no_target()) };
             let script = Script {
-                script_filename: under(&target.settings.root, &rel),
+                script_filename: under(&scripts.root, &rel),
                 script_name: rel.clone(),
                 path_info,
-                document_root: target.settings.root.clone(),
+                document_root: scripts.root.clone(),
+                params: Arc::clone(&scripts.params),
             };
-            let Some(app) = handler(&question.snapshot, site, &extension) else { return Err(no_target()) };
-            let app = Arc::clone(app);
-            let mut got = run(&app, question, script, body, body_bytes).await?;
+            let mut got = run(scripts, question, script, body, body_bytes).await?;
             got.made_of = target.tags(&rel, &path);
             return Ok(got);
         }
@@ -332,12 +366,12 @@ async fn from_files(
         }
         Resolved::Listing(answer) => {
             let made_of = target.tags(&path, &path);
-            return Ok(Got { answer, tags: Vec::new(), made_of, ours: true, target: name(target) });
+            return Ok(own(answer, made_of, target));
         }
         Resolved::File(opened) => opened,
     };
     let made_of = target.tags(&rel.rel, &path);
-    Ok(Got { answer: Files::answer(rel), tags: Vec::new(), made_of, ours: true, target: name(target) })
+    Ok(own(Files::answer(rel), made_of, target))
 }
 
 /// A path as the file system names it, which is how changes are told.
@@ -353,10 +387,10 @@ fn under(root: &std::path::Path, rel: &str) -> PathBuf {
     root.join(rel.trim_start_matches('/'))
 }
 
-fn handler<'s>(snapshot: &'s Snapshot, site: &Site, extension: &str) -> Option<&'s Arc<FastCgi>> {
+fn handler<'s>(snapshot: &'s Snapshot, site: &Site, extension: &str) -> Option<&'s Scripts> {
     let (_, id): &(String, TargetId) = site.handlers.iter().find(|(e, _)| e == extension)?;
     match &**snapshot.target(*id)? {
-        Target::FastCgi(app) => Some(app),
+        Target::FastCgi(scripts) => Some(scripts),
         _ => None,
     }
 }
@@ -367,7 +401,7 @@ fn made(target: &FilesTarget, status: StatusCode, name_of: header::HeaderName, v
         headers.insert(name_of, value);
     }
     let answer = Answer { status, headers, body: AnswerBody::Empty, timing: Timing::default() };
-    Got { answer, tags: Vec::new(), made_of: Vec::new(), ours: true, target: name(target) }
+    own(answer, Vec::new(), target)
 }
 
 /// Tags of an answer (surrogate keys), as the common fields name them; bounded.

@@ -203,7 +203,7 @@ pub fn refresh_beside(x: &Exchange, route: &Route, ticket: Ticket, entry: Arc<En
         if let Ok(told) = told.try_recv() {
             facts.extend(told.facts);
             if let Outcome::Failed(problem) = told.outcome {
-                facts.push(problem.fact);
+                facts.extend(problem.into_facts());
             }
         }
         facts.append(&mut late.borrow_mut());
@@ -259,7 +259,7 @@ pub(super) fn on_failure(job: &Job, ticket: Ticket, tell: oneshot::Sender<Told>,
     if let Some(base) = usable_stale(job, Some(problem.failure.reason)) {
         ticket.stale(base);
         let outcome = Outcome::Shared { own_fields: Vec::new(), store: Store::Bypassed };
-        let _gone = tell.send(Told { facts: vec![problem.fact], outcome });
+        let _gone = tell.send(Told { facts: problem.into_facts(), outcome });
         return;
     }
     // A "no" of our own files is not a failure that others should share: each finds out for itself, quickly.
@@ -293,7 +293,7 @@ pub(super) async fn on_head(
     mut got: Got,
     times: Times,
 ) {
-    let mut facts = vec![pass::attempt_fact(&got)];
+    let mut facts = pass::attempt_facts(&mut got);
     if let Some((base, _)) = &job.base {
         let confirmed = got.answer.status == StatusCode::NOT_MODIFIED || same_file(base, &got);
         if confirmed {

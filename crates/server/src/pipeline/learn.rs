@@ -123,6 +123,8 @@ fn head_of(got: &Got) -> Got {
         made_of: got.made_of.clone(),
         ours: got.ours,
         target: got.target.clone(),
+        before: Vec::new(),
+        session: None,
     }
 }
 

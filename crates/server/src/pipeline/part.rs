@@ -161,7 +161,9 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
         Ok(got) if got.answer.status == StatusCode::RANGE_NOT_SATISFIABLE => {
             // Says nothing of the whole, so nothing is remembered of the key.
             ticket.not_storable(Store::StatusNotStorable, 0);
-            let facts = vec![super::pass::attempt_fact(&got), Fact::Store(Store::StatusNotStorable)];
+            let mut got = got;
+            let mut facts = super::pass::attempt_facts(&mut got);
+            facts.push(Fact::Store(Store::StatusNotStorable));
             let _gone = tell.send(Told { facts, outcome: fill::Outcome::Alone(Box::new(got)) });
         }
         Ok(got) => fill::on_head(job, ticket, tell, got, times).await,
@@ -185,8 +187,9 @@ async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Go
         timing: got.answer.timing,
     };
     let job = if kind == PartUse::Verbatim { job.explicit_only() } else { job };
-    let (mut facts, decision) = keep::decide(&job, &ticket, &judged, times, announced, got.ours);
-    facts.insert(0, super::pass::attempt_fact(&got));
+    let (more, decision) = keep::decide(&job, &ticket, &judged, times, announced, got.ours);
+    let mut facts = super::pass::attempt_facts(&mut got);
+    facts.extend(more);
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
         ticket.not_storable(decision.reason, 0);
@@ -259,7 +262,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
             let body = std::mem::replace(&mut got.answer.body, AnswerBody::Empty);
             got.answer.status = StatusCode::OK;
             got.answer.headers = whole.headers;
-            let mut all = vec![super::pass::attempt_fact(got)];
+            let mut all = super::pass::attempt_facts(got);
             all.extend(facts);
             let mut head = keep::entry_head(&job, got, freshness, Store::Completed, times);
             with_tags_of(&mut head, &entry);

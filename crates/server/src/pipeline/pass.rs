@@ -55,9 +55,9 @@ pub async fn pass(
         }
     };
     match came {
-        Ok((got, made_invalid)) => {
+        Ok((mut got, made_invalid)) => {
             let times = Times { requested, answered: if learns { clock::now() } else { requested } };
-            note_attempt(&mut x, &got);
+            x.facts.extend(attempt_facts(&mut got));
             if let Some(fact) = made_invalid {
                 x.note(fact);
             }
@@ -84,25 +84,22 @@ fn target(x: &Exchange, route: &Route) -> Option<Uri> {
     format!("{}://{}{}{query}", x.client.scheme, route.host, route.path).parse().ok()
 }
 
-/// Notes how an attempt went.
-pub fn note_attempt(x: &mut Exchange, got: &Got) {
-    x.note(attempt_fact(got));
-}
-
-/// How an attempt went.
-pub fn attempt_fact(got: &Got) -> Fact {
-    Fact::Attempt {
+/// How the attempt went, and those before it.
+pub fn attempt_facts(got: &mut Got) -> Vec<Fact> {
+    let mut facts = std::mem::take(&mut got.before);
+    facts.push(Fact::Attempt {
         target: got.target.clone(),
         status: got.answer.status.as_u16(),
         connect_us: got.answer.timing.connect_us,
         first_byte_us: got.answer.timing.first_byte_us,
         reused: got.answer.timing.reused,
-    }
+    });
+    facts
 }
 
 /// An origin's answer for one client.
 pub fn alone(got: Got, word: &'static str, why: Lookup) -> Reply {
-    let Got { answer, ours, .. } = got;
+    let Got { answer, ours, session, .. } = got;
     let Answer { status, headers, body, .. } = answer;
     Reply {
         status,
@@ -118,7 +115,7 @@ pub fn alone(got: Got, word: &'static str, why: Lookup) -> Reply {
             ..CacheStatus::default()
         },
         selectable: ours && status == StatusCode::OK,
-        own_fields: Vec::new(),
+        own_fields: session.map(|cookie| (http::header::SET_COOKIE, cookie)).into_iter().collect(),
     }
 }
 

@@ -55,7 +55,7 @@ fn abandon_after(question: &Question) -> Duration {
     let snapshot = &question.snapshot;
     let limits = |id| match snapshot.target(id).map(|target| &**target) {
         Some(Target::Http(upstream)) => Some(upstream.settings().limits.abandon_after),
-        Some(Target::FastCgi(app)) => Some(app.settings().limits.abandon_after),
+        Some(Target::FastCgi(scripts)) => Some(scripts.app.settings().limits.abandon_after),
         Some(Target::Files(_)) | None => None,
     };
     let handlers = question.route.site_in(snapshot).map(|site| &site.handlers[..]).unwrap_or_default();

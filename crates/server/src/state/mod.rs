@@ -10,7 +10,7 @@ pub use self::control::{Overrides, cache_settings, destination};
 pub use self::core::{Core, Job};
 pub use self::places::{Place, Places};
 pub use self::snapshot::Snapshot;
-pub use self::targets::{FilesTarget, Target};
+pub use self::targets::{FilesTarget, Scripts, Target};
 
 use crate::log::AccessLog;
 use crate::metrics::CoreCounters;

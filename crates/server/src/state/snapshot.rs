@@ -1,8 +1,9 @@
 //! One configuration in force: settings and the targets they name. Never changed, only replaced whole.
 
 use super::Target;
-use crate::config::{Settings, Watched};
+use crate::config::{Settings, UpstreamSettings, Watched};
 use crate::pipeline::{Route, wishes_for};
+use crate::upstream::{Gates, Upstream};
 use samovar_cache::{Cache, Scope};
 use samovar_origin::{Change, Watch};
 use samovar_policy::LifetimeWish;
@@ -17,6 +18,8 @@ pub struct Snapshot {
     /// The settings.
     pub settings: Settings,
     targets: Vec<Arc<Target>>,
+    upstreams: Vec<Arc<Upstream>>,
+    gates: Gates,
     /// For each site the marks of its rules, and of its own policy last: what an entry remembers of the rule it
     /// was stored under. Another mark means that the rule changed since.
     marks: Vec<Vec<Arc<str>>>,
@@ -77,16 +80,32 @@ impl Snapshot {
         cache: &Arc<Cache>,
     ) -> Result<Snapshot, String> {
         let mut targets = Vec::with_capacity(settings.targets.len());
+        let mut upstreams: Vec<Arc<Upstream>> = Vec::new();
+        let mut upstream = |wanted: &Arc<UpstreamSettings>| {
+            let found = upstreams.iter().find(|u| u.settings() == wanted).cloned();
+            found.unwrap_or_else(|| {
+                let opened = open_upstream(wanted, previous);
+                upstreams.push(Arc::clone(&opened));
+                opened
+            })
+        };
         for wanted in &settings.targets {
             let kept = previous.and_then(|p| {
                 let at = p.settings.targets.iter().position(|t| t == wanted)?;
                 p.targets.get(at).cloned()
             });
+            // Asked for in any case, so that what is kept stands in the list.
+            match kept.as_deref() {
+                Some(Target::Http(kept)) => drop(upstream(kept.settings())),
+                Some(Target::FastCgi(kept)) => drop(upstream(kept.app.settings())),
+                Some(Target::Files(_)) | None => {}
+            }
             targets.push(match kept {
                 Some(target) => target,
-                None => Arc::new(Target::open(wanted, cache)?),
+                None => Arc::new(Target::open(wanted, cache, &mut upstream)?),
             });
         }
+        let gates = Gates::open(&settings, previous.map(|p| &p.gates));
         let marks = settings
             .sites
             .sites
@@ -95,7 +114,7 @@ impl Snapshot {
             .collect();
         let globs = settings.watches.iter().filter_map(|w| watch_glob(w, cache)).collect();
         let tls = crate::front::acceptor(&settings.certificates)?;
-        Ok(Snapshot { epoch, settings, targets, marks, globs, tls })
+        Ok(Snapshot { epoch, settings, targets, upstreams, gates, marks, globs, tls })
     }
 
     /// A running target.
@@ -147,16 +166,25 @@ impl Snapshot {
         owners
     }
 
+    /// All running upstreams, in the order sites refer to them.
+    pub fn upstreams(&self) -> &[Arc<Upstream>] {
+        &self.upstreams
+    }
+
+    /// The bounds of sites and rules.
+    pub fn gates(&self) -> &Gates {
+        &self.gates
+    }
+
     /// Closes upstream sockets that were idle too long.
     pub fn close_idle(&self) {
         let now = std::time::Instant::now();
-        for target in &self.targets {
-            match &**target {
-                Target::Http(upstream) => upstream.close_idle(now),
-                Target::FastCgi(app) => app.close_idle(now),
-                Target::Files(_) => {}
-            }
-        }
+        self.upstreams.iter().for_each(|upstream| upstream.close_idle(now));
+    }
+
+    /// Begins what is due with upstreams: probes, names to look up. On one core, about ten times a second.
+    pub fn tend(&self) {
+        self.upstreams.iter().for_each(Upstream::tend);
     }
 
     /// The mark of a rule (`None`: the site's own policy).
@@ -167,6 +195,16 @@ impl Snapshot {
             None => marks.last(),
         }
     }
+}
+
+/// The upstream that runs by these settings; else a new one in the place of that of the same name.
+fn open_upstream(wanted: &Arc<UpstreamSettings>, previous: Option<&Snapshot>) -> Arc<Upstream> {
+    let before = || previous.into_iter().flat_map(|p| &p.upstreams);
+    let same = before().find(|u| u.settings() == wanted);
+    same.cloned().unwrap_or_else(|| {
+        let named = before().find(|u| u.settings().name == wanted.name);
+        Upstream::open(wanted, named.map(Arc::as_ref))
+    })
 }
 
 /// Name and contents of a rule as far as they shape what is stored under it.

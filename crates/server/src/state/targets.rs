@@ -1,8 +1,10 @@
 //! The running targets of a configuration: opened roots, pools with their sockets.
 
-use crate::config::TargetSettings;
+use crate::config::{TargetSettings, UpstreamSettings};
+use crate::upstream::Upstream;
 use samovar_cache::{Cache, Scope};
-use samovar_origin::{Change, FastCgi, Files, FilesSettings, HttpUpstream, Watch};
+use samovar_origin::{Change, Files, FilesSettings, Watch};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A folder of files and the watch over it.
@@ -44,22 +46,36 @@ fn folder_of(rel: &str) -> &str {
     rel.rfind('/').and_then(|at| rel.get(..=at)).unwrap_or("/")
 }
 
+/// Scripts of a site, and the application that runs them.
+pub struct Scripts {
+    /// The application.
+    pub app: Arc<Upstream>,
+    /// The folder of the scripts as the application sees it.
+    pub root: PathBuf,
+    /// More parameters.
+    pub params: Arc<[(String, String)]>,
+}
+
 /// One running target.
 pub enum Target {
     /// A folder.
     Files(Arc<FilesTarget>),
     /// An HTTP/1.1 upstream.
-    Http(Arc<HttpUpstream>),
-    /// A FastCGI application.
-    FastCgi(Arc<FastCgi>),
+    Http(Arc<Upstream>),
+    /// A FastCGI application, and what the scripts of its site need.
+    FastCgi(Scripts),
 }
 
 impl Target {
-    /// Opens a target.
+    /// Opens a target; `upstream` finds the running one of its settings.
     ///
     /// # Errors
     /// If a root cannot be opened; what and why, in words.
-    pub fn open(settings: &TargetSettings, cache: &Arc<Cache>) -> Result<Target, String> {
+    pub fn open(
+        settings: &TargetSettings,
+        cache: &Arc<Cache>,
+        upstream: &mut impl FnMut(&Arc<UpstreamSettings>) -> Arc<Upstream>,
+    ) -> Result<Target, String> {
         match settings {
             TargetSettings::Files(s) => {
                 let files = Files::new(s.clone()).map_err(|e| {
@@ -77,12 +93,12 @@ impl Target {
                     tag: tag.into(),
                 })))
             }
-            TargetSettings::Http(s) => Ok(Target::Http(HttpUpstream::new(s.clone()))),
-            TargetSettings::FastCgi(s) => {
-                let name = s.name.clone();
-                let stderr = Arc::new(move |line: &str| crate::say!("samovar: {name}: {line}"));
-                Ok(Target::FastCgi(FastCgi::new(s.clone(), stderr)))
-            }
+            TargetSettings::Http(s) => Ok(Target::Http(upstream(s))),
+            TargetSettings::FastCgi(s) => Ok(Target::FastCgi(Scripts {
+                app: upstream(&s.upstream),
+                root: s.root.clone(),
+                params: Arc::clone(&s.params),
+            })),
         }
     }
 }

@@ -41,17 +41,25 @@ fn section(table: &Table) -> String {
     let title =
         if table.title == "(top)" { "The top of the file".to_owned() } else { format!("`{}`", table.title) };
     let mut out = format!("## {title}\n\n{}\n", wrapped(table.text, "", 115));
-    if table.groups.len() > 1 {
+    // Shared with others, and described once.
+    let first = |keys: &[Key]| keys.first().map(|key| key.name);
+    let is_policy = |group: &&&[Key]| first(group) == first(keys::POLICY);
+    if table.groups.iter().any(|g| is_policy(&g)) {
         out.push_str("Beside these keys it takes those of [policies](#policies).\n\n");
     }
-    table.groups.iter().take(1).flat_map(|g| g.iter()).for_each(|k| out.push_str(&entry(k)));
+    table
+        .groups
+        .iter()
+        .filter(|g| !is_policy(g))
+        .flat_map(|g| g.iter())
+        .for_each(|k| out.push_str(&entry(k)));
     out.push('\n');
     if table.title == keys::RULE.title {
         out.push_str("## Policies\n\n");
         let text = "What a rule wishes, and a site for all it has no rule for. At most one of `respect`, `when_silent`, \
                     `for`, `until_changed` and `never` in each.";
         out.push_str(&format!("{}\n", wrapped(text, "", 115)));
-        keys::RULE.groups.iter().skip(1).flat_map(|g| g.iter()).for_each(|k| out.push_str(&entry(k)));
+        keys::POLICY.iter().for_each(|k| out.push_str(&entry(k)));
         out.push('\n');
     }
     out

@@ -4,8 +4,10 @@
 //! rule belong to it; those set apart by a blank line stay where they are. Not here: writing the file, taking
 //! effect.
 
+mod upstream;
 mod words;
 
+pub use upstream::{MemberEdit, set_balance, set_member};
 pub use words::{RuleEdit, rule_from_words};
 
 use super::keys::LIFETIMES;
@@ -40,6 +42,8 @@ pub enum EditError {
     NoRule(String, Vec<String>),
     /// The rules are written as a list of inline tables.
     Inline(String),
+    /// The upstream, or this member of it, is not written in the file as one.
+    NoMember(String),
     /// Nothing was asked for.
     Nothing,
     /// The result would not be accepted.
@@ -66,6 +70,12 @@ impl std::fmt::Display for EditError {
                 write!(
                     f,
                     "the rules of {site} are written as one list; write each as `[[site.rule]]` to edit them here"
+                )
+            }
+            EditError::NoMember(upstream) => {
+                write!(
+                    f,
+                    "the upstream {upstream} has no such member in the file; write it as `[[upstream]]` with `members`"
                 )
             }
             EditError::Nothing => write!(f, "nothing to change; write key=value, for example for=10s"),

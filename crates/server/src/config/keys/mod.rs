@@ -8,10 +8,10 @@ mod server;
 mod site;
 mod upstream;
 
-pub(crate) use policy::{RULE_HOT, VARY_HEADER, VARY_QUERY};
+pub(crate) use policy::{POLICY, RULE_HOT, VARY_HEADER, VARY_QUERY};
 pub(crate) use server::{HOT, LIMITS, LOG, MEMORY, MEMORY_LEAST_BYTES, SERVER};
 pub(crate) use site::{HANDLER, RULE, SITE};
-pub(crate) use upstream::{MEMBER, UPSTREAM};
+pub(crate) use upstream::{EJECT, GATE, MEMBER, PROBE, RETRY, STICKY, UPSTREAM};
 
 use super::kind::{Key, Kind, Table};
 
@@ -40,7 +40,7 @@ pub(crate) static ROOT: Table = Table {
             "A site: the hosts it answers for and where its pages come from.",
             "",
         ),
-        Key::new("upstream", Kind::Tables(&UPSTREAM), "A server behind this one.", "").absent("none"),
+        Key::new("upstream", Kind::Tables(&UPSTREAM), "Servers behind this one.", "").absent("none"),
     ]],
 };
 
@@ -58,6 +58,11 @@ pub(crate) static ALL: &[&Table] = &[
     &VARY_HEADER,
     &VARY_QUERY,
     &RULE_HOT,
+    &GATE,
     &UPSTREAM,
     &MEMBER,
+    &STICKY,
+    &RETRY,
+    &EJECT,
+    &PROBE,
 ];

@@ -1,6 +1,7 @@
 //! The tables about a site: `[[site]]`, its handlers, and how its rules select. Policy keys are in `policy.rs`.
 
 use super::policy::POLICY;
+use super::upstream::GATE;
 use crate::config::format::Format;
 use crate::config::kind::{Key, Kind, Table};
 
@@ -89,6 +90,13 @@ pub(crate) static SITE: Table = Table {
                 "{ \".geojson\" = \"application/geo+json\" }",
             )
             .or("{}"),
+            Key::new(
+                "limits",
+                Kind::Table(&GATE),
+                "How many of its requests may ask the origin at once, and the queue before them.",
+                "{ concurrent_max = 100, queue_max = 50 }",
+            )
+            .absent("no bound but the upstream's"),
             Key::new("cache", Kind::Bool, "`false` turns caching off for the whole site.", "false").or("true"),
             Key::new("cache_status", Kind::Bool, "Send `Cache-Status` (RFC 9211) with our reason on every answer.", "false")
                 .or("true"),
@@ -180,6 +188,13 @@ pub(crate) static RULE: Table = Table {
                 "[\"no-cache\"]",
             )
             .or("[]"),
+            Key::new(
+                "limits",
+                Kind::Table(&GATE),
+                "How many of its requests may ask the origin at once, and the queue before them; beside the site's own bound.",
+                "{ concurrent_max = 10, queue_max = 20 }",
+            )
+            .absent("no bound but the site's and the upstream's"),
         ],
         POLICY,
     ],

@@ -4,6 +4,7 @@
 //! server), `upstream.rs`, `site.rs`, `rule.rs`, and `advice.rs` (what is allowed but unwise).
 
 mod advice;
+mod balance;
 mod rule;
 mod server;
 mod site;
@@ -15,6 +16,7 @@ use super::memory::Memory;
 use super::net::Listen;
 use super::settings::{Certificate, Settings, TargetSettings, Watched};
 use super::tree::{Checked, Node, Span, Value};
+use super::upstreams::GateSettings;
 use samovar_rules::{HotWish, Rule, Sites, TargetId};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -71,6 +73,7 @@ struct Work<'a> {
     upstreams: Vec<upstream::Declared>,
     watches: Vec<Watched>,
     certificates: Vec<Certificate>,
+    gates: Vec<GateSettings>,
     for_files: HashMap<String, Vec<Arc<Rule>>>,
     rule_spans: Vec<RuleSpan>,
     folders: Vec<Named>,
@@ -94,6 +97,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         upstreams: Vec::new(),
         watches: Vec::new(),
         certificates: Vec::new(),
+        gates: Vec::new(),
         for_files: HashMap::new(),
         rule_spans: Vec::new(),
         folders: Vec::new(),
@@ -102,7 +106,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
     let (sites, uncached_sites) = site::sites(root, &default_index, &mut work);
     upstream::unused(&mut work);
     tls(root, &server.listen, &mut work);
-    let Work { targets, watches, certificates, for_files, rule_spans, folders, .. } = work;
+    let Work { targets, watches, certificates, gates, for_files, rule_spans, folders, .. } = work;
     let settings = Settings {
         server,
         limits,
@@ -113,6 +117,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
         sites: Sites { sites },
         certificates,
         targets,
+        gates,
         watches,
         uncached_sites,
         for_files,

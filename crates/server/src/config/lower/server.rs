@@ -208,6 +208,18 @@ impl Checked {
         usize::try_from(amount.unwrap_or(0)).unwrap_or(usize::MAX)
     }
 
+    /// A number that may be broken; every such key has a default.
+    pub(super) fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Some(Value::Number(n)) => n,
+            Some(Value::Int(n)) => n as f64,
+            other => {
+                debug_assert!(other.is_none() || other == Some(Value::Invalid), "{name} is no number");
+                0.0
+            }
+        }
+    }
+
     /// A duration; every such key has a default.
     pub(super) fn duration(&self, name: &str) -> Duration {
         let amount = self.amount(name);

@@ -1,14 +1,15 @@
 //! `[[site]]`: its hosts, what its requests go to, its rules.
 
 use super::rule::{self, Scope};
-use super::upstream::{FASTCGI_CONNECTIONS, What};
-use super::{Around, Named, RuleSpan, Work, absolute, advice, tables};
+use super::upstream::FASTCGI_CONNECTIONS;
+use super::{Around, Named, RuleSpan, Work, absolute, advice, balance, tables};
 use crate::config::diag::{Code, Diagnostic};
 use crate::config::format::normal_extension;
 use crate::config::net;
 use crate::config::settings::{AccessLog, Certificate, TargetSettings};
 use crate::config::tree::{Checked, Node, Span, Value};
-use samovar_origin::{FastCgiSettings, FilesSettings, HttpSettings, UpstreamLimits};
+use crate::config::upstreams::{FastCgiTarget, Place, Protocol, UpstreamSettings};
+use samovar_origin::{FilesSettings, UpstreamLimits};
 use samovar_rules::{Rule, Site, TargetId};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -89,8 +90,15 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
         }
     };
     let (fallback, handlers, takes) = targets(table, &name, work);
-    let rules = rules(table, &name, takes, work);
-    let otherwise = otherwise(table, &name, takes, work);
+    let mut rules = rules(table, &name, takes, work);
+    let mut otherwise = otherwise(table, &name, takes, work);
+    let ids = handlers.iter().map(|(_, id)| id).chain([&fallback]);
+    let own_cookies = balance::own_cookies(ids.filter_map(|id| work.targets.get(id.0)));
+    for rule in rules.iter_mut().chain([&mut otherwise]) {
+        let not_in_key = own_cookies.iter().filter(|own| !rule.vary_cookies.contains(own)).cloned();
+        rule.ignore_cookies.extend(not_in_key.collect::<Vec<_>>());
+    }
+    balance::gate(table, &name, None, work);
     let site = Site {
         name,
         hosts,
@@ -232,15 +240,10 @@ fn targets(table: &Checked, site: &str, work: &mut Work<'_>) -> Targets {
         [(_, node)] => {
             takes.http = true;
             node.text().and_then(|url| net::parse_origin_url(url).ok()).map(|url| {
+                let place = Place { address: url.address, base_path: url.base_path };
                 let limits = UpstreamLimits::default();
-                let (name, address, base_path) = (url.authority, url.address, url.base_path);
-                work.target(TargetSettings::Http(HttpSettings {
-                    name,
-                    address,
-                    host: None,
-                    base_path,
-                    limits,
-                }))
+                let settings = UpstreamSettings::of_one(url.authority, Protocol::Http, place, limits);
+                work.target(TargetSettings::Http(Arc::new(settings)))
             })
         }
         [] => {
@@ -318,29 +321,28 @@ fn handlers(table: &Checked, has_files: bool, work: &mut Work<'_>) -> Vec<(Strin
 fn fastcgi(site: &Checked, handler: &Checked, work: &mut Work<'_>) -> Option<TargetId> {
     let node = handler.get("fastcgi")?;
     let text = node.text()?;
-    let (name, address, limits) = if text.contains(':') {
+    let upstream = if text.contains(':') {
         let limits = UpstreamLimits { max_connections: FASTCGI_CONNECTIONS, ..UpstreamLimits::default() };
-        (text.to_owned(), net::parse_address(text).ok()?, limits)
+        let place = Place { address: net::parse_address(text).ok()?, base_path: String::new() };
+        Arc::new(UpstreamSettings::of_one(text.to_owned(), Protocol::FastCgi, place, limits))
     } else {
-        match work.upstream(text, &node.span) {
-            What::FastCgi(address, limits) => (text.to_owned(), address, limits),
-            What::Broken => return None,
-            What::Http(_) => {
-                let message = format!("the upstream \"{text}\" speaks HTTP, not FastCGI");
-                work.error(Code::Contradiction, &node.span, message, "name an upstream with `fastcgi`");
-                return None;
-            }
+        let settings = work.upstream(text, &node.span)?;
+        if settings.protocol == Protocol::Http {
+            let message = format!("the upstream \"{text}\" speaks HTTP, not FastCGI");
+            work.error(Code::Contradiction, &node.span, message, "name an upstream with `fastcgi`");
+            return None;
         }
+        settings
     };
     let root = handler.get("root").or(site.get("files")).and_then(Node::text)?;
     let params = match handler.get("params").map(|n| &n.value) {
         Some(Value::Map(pairs)) => {
             pairs.iter().filter_map(|(k, _, v)| Some((k.clone(), v.text()?.to_owned()))).collect()
         }
-        _ => Vec::new(),
+        _ => Arc::default(),
     };
     let root = absolute(&work.around.base, root);
-    Some(work.target(TargetSettings::FastCgi(FastCgiSettings { name, address, root, limits, params })))
+    Some(work.target(TargetSettings::FastCgi(FastCgiTarget { upstream, root, params })))
 }
 
 fn rules(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Vec<Rule> {
@@ -360,6 +362,7 @@ fn rules(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Vec<
         let mut rule = rule::rule(&scope, takes, work);
         rule.target = target;
         advice::rule(&scope, &rule, work);
+        balance::gate(own, site, Some(&id), work);
         work.rule_spans.push(RuleSpan { site: site.to_owned(), id: id.clone(), span: own.span.clone() });
         spans.push(own.span.clone());
         all.push(rule);

@@ -1,0 +1,86 @@
+//! Which member a client's session is on, as httpd's `stickysession` reads it: a cookie or a variable of the URL, whose
+//! value ends in a separator and the member's route (`ROUTEID=.w1`, `JSESSIONID=8F3A….w1`, `;jsessionid=8F3A….w1`).
+//!
+//! Not here: whether that member can be used.
+
+/// Where the route stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sticky {
+    /// The cookie's name; empty for none.
+    pub cookie: String,
+    /// The name of the variable in the query, or in the path after `;`; empty for none.
+    pub query: String,
+    /// What stands before the route.
+    pub separator: char,
+    /// Whether the cookie is ours to set when there is none, or it names another member.
+    pub set: bool,
+    /// The path it is set for.
+    pub path: String,
+}
+
+/// The route a request names; the URL's word is taken before the cookie's. `cookies` are the values of all `Cookie` fields.
+pub fn route_of<'a>(
+    sticky: &Sticky,
+    path: &'a str,
+    query: Option<&'a str>,
+    cookies: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let named = |pair: &'a str, name: &str| {
+        let (key, value) = pair.split_once('=')?;
+        (!name.is_empty() && key.trim() == name).then(|| value.trim().trim_matches('"'))
+    };
+    let of_path = path.split(';').skip(1).find_map(|pair| {
+        let pair = pair.split('/').next().unwrap_or(pair);
+        named(pair, &sticky.query)
+    });
+    let of_query = || query?.split('&').find_map(|pair| named(pair, &sticky.query));
+    let mut cookies = cookies;
+    let mut of_cookie =
+        || cookies.find_map(|field| field.split(';').find_map(|pair| named(pair, &sticky.cookie)));
+    let value = of_path.or_else(of_query).or_else(&mut of_cookie)?;
+    let (_, route) = value.rsplit_once(sticky.separator)?;
+    (!route.is_empty()).then_some(route)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_are_read_as_httpd_does() {
+        let sticky = Sticky {
+            cookie: "JSESSIONID".into(),
+            query: "jsessionid".into(),
+            separator: '.',
+            set: false,
+            path: "/".into(),
+        };
+        for (path, query, cookie, want) in [
+            ("/a", None, "JSESSIONID=8F3A.w1", Some("w1")),
+            ("/a", None, "x=1; JSESSIONID=8F.3A.w2; y=2", Some("w2")),
+            ("/a", None, "JSESSIONID=\"8F3A.w1\"", Some("w1")),
+            ("/a", None, "JSESSIONID=.w1", Some("w1")),
+            ("/a", None, "JSESSIONID=8F3A", None),
+            ("/a", None, "JSESSIONID=8F3A.", None),
+            ("/a", None, "XJSESSIONID=8F3A.w1", None),
+            ("/a", Some("q=1&jsessionid=8.w3"), "JSESSIONID=8F3A.w1", Some("w3")),
+            ("/a;jsessionid=8.w4", Some("jsessionid=8.w3"), "JSESSIONID=8F3A.w1", Some("w4")),
+            ("/a;jsessionid=8.w4/b", None, "", Some("w4")),
+            ("/jsessionid=8.w4", None, "", None),
+            ("/a", Some("JSESSIONID=8.w3"), "", None),
+        ] {
+            assert_eq!(
+                route_of(&sticky, path, query, [cookie].into_iter()),
+                want,
+                "{path} {query:?} {cookie}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_set_names_nothing() {
+        let sticky =
+            Sticky { cookie: "R".into(), query: String::new(), separator: '.', set: true, path: "/".into() };
+        assert_eq!(route_of(&sticky, "/a;=x.w1", Some("=x.w1"), [""].into_iter()), None);
+    }
+}
