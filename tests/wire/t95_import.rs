@@ -221,6 +221,22 @@ fn what_the_map_server_says_nothing_about_is_kept_and_only_its_path_is_passed_on
 }
 
 #[test]
+fn both_map_servers_are_elected_in_turn() {
+    let (one, two) = (Origin::counting(&[]), Origin::counting(&[]));
+    let folder = Folder::new();
+    let text = std::fs::read_to_string(fragment("apache-linux.conf")).unwrap();
+    let at = |origin: &Origin| origin.url.trim_start_matches("http://").to_owned();
+    let text = text.replace("ags1.esri.com:8399", &at(&one)).replace("ags2.esri.com:8399", &at(&two));
+    let path = folder.write("httpd.conf", text).display().to_string();
+    let (text, _) = import(&["apache", &path, "--files", folder.0.to_str().unwrap()]);
+    let server = serve(&text);
+    for n in 0..10 {
+        server.get(&format!("/arcgis/tile/{n}"), &[]);
+    }
+    assert_eq!((one.count(), two.count()), (5, 5), "byrequests, loadfactor=50 each");
+}
+
+#[test]
 fn what_is_private_is_not_shared_unless_it_is_asked_for() {
     for (flags, shared) in [(&[][..], false), (&["--with-unsafe"], true)] {
         let origin = Origin::counting(&[("Cache-Control", "private, max-age=60")]);

@@ -1,10 +1,11 @@
 //! Any text is told in TOML or refused with its place, without a panic; and what fuzzing began with, once more.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test may stop at its first surprise"
+    reason = "a test reads the corpus, and may stop at its first surprise"
 )]
 
 use proptest::prelude::*;
