@@ -30,7 +30,7 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     let rewritten = rewritten(rule, parts, scheme, &host, &path)?;
     // What runs a script is told by the path that the origin is asked for.
     let asked_path = rewritten.as_ref().map_or(path.as_str(), |rewritten| &rewritten.path);
-    let target = PathFacts::of(asked_path, parts.method).target(site);
+    let target = rule.target.unwrap_or_else(|| PathFacts::of(asked_path, parts.method).target(site));
     let site_in_key =
         shares_urls(sites, site, site_reason, &host, parts.listener_port).then_some(site.name.as_str());
     let place = Place { scheme, host: &host, path: &path, query: parts.query, site: site_in_key };

@@ -57,6 +57,8 @@ pub struct Rule {
     pub extensions: Vec<String>,
     /// Methods; empty for any.
     pub methods: Vec<Method>,
+    /// Where its requests go instead of the site's handlers and fallback.
+    pub target: Option<TargetId>,
     /// What policy is told.
     pub wishes: Wishes,
     /// Request fields in the key.

@@ -105,6 +105,7 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
             && !pipeline::is_of_files_alone(
                 &snapshot,
                 routed.site,
+                routed.target,
                 routed.rewritten.as_ref().map_or(&routed.path, |to| &to.path),
             ),
     };

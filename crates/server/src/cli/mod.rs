@@ -3,6 +3,7 @@
 mod client;
 mod commands;
 mod compression;
+mod import;
 mod serve;
 mod show;
 mod upstreams;
@@ -37,6 +38,8 @@ enum Command {
     },
     /// Write a commented configuration to begin with.
     Init,
+    /// Bring the configuration of IIS, httpd or nginx along: writes a commented file, and what became of each directive.
+    Import(import::ImportArgs),
     /// Write the JSON schema of the configuration, for editors.
     Schema,
     /// Read the configuration file again, whole or not at all.
@@ -302,6 +305,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::serve(args).map_err(Failed::from),
         Command::Check { config, json } => commands::check(&config, json),
         Command::Init => show::out(&crate::config::init_text()),
+        Command::Import(args) => import::run(&args),
         Command::Schema => show::json(&crate::config::schema()),
         Command::Reload { server } => commands::reload(&server),
         Command::Explain { url, headers, method, live, server } => {

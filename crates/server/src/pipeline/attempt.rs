@@ -273,6 +273,13 @@ pub async fn attempt(
 ) -> Result<Got, Box<Problem>> {
     let snapshot = Arc::clone(&question.snapshot);
     let Some(site) = question.route.site_in(&snapshot) else { return Err(no_target()) };
+    // A rule may send its requests to an upstream though the site has files.
+    if let Some(Target::Http(upstream)) = snapshot.target(question.route.target).map(|t| &**t) {
+        let places = places(&question).await?;
+        let core = question.core;
+        let came = upstream.ask(core, question.asked(body, body_bytes), None, places).await;
+        return came.map(got).map_err(|failed| Box::new(Problem::of_failure(*failed)));
+    }
     // Where there are files they are asked first: a script is run only if it exists, and a folder's index
     // document may be a script.
     if let Some(Target::Files(files)) = snapshot.target(site.fallback).map(|t| &**t) {
@@ -280,12 +287,6 @@ pub async fn attempt(
         return Box::pin(from_files(files, site, question, body, body_bytes)).await;
     }
     match snapshot.target(question.route.target).map(|t| &**t) {
-        Some(Target::Http(upstream)) => {
-            let places = places(&question).await?;
-            let core = question.core;
-            let came = upstream.ask(core, question.asked(body, body_bytes), None, places).await;
-            came.map(got).map_err(|failed| Box::new(Problem::of_failure(*failed)))
-        }
         Some(Target::FastCgi(scripts)) => {
             let root = scripts.root.clone();
             let script = Script {

@@ -162,7 +162,7 @@ fn grant(
         host: Bytes::copy_from_slice(host.as_bytes()),
         target: Bytes::copy_from_slice(target.as_bytes()),
         vary,
-        cookies: if is_of_files_alone(snapshot, site, route.asked_path()) {
+        cookies: if is_of_files_alone(snapshot, site, route.target, route.asked_path()) {
             CookieWish::IgnoreAll
         } else {
             cookies(rule)

@@ -10,7 +10,7 @@ use crate::state::{Snapshot, Target};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_policy::{LifetimeWish, Wishes};
 use samovar_reason::{Change, Coding, Explain, Route as Why};
-use samovar_rules::{CodingWish, RequestParts, Rewritten, Site};
+use samovar_rules::{CodingWish, RequestParts, Rewritten, Site, TargetId};
 use samovar_trace::Fact;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -99,7 +99,8 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         facts.push(rewritten_fact(to));
     }
     let asked_path = rewritten.as_ref().map_or(&routed.path, |to| &to.path);
-    let relevant_cookies = routed.relevant_cookies && !is_of_files_alone(snapshot, routed.site, asked_path);
+    let relevant_cookies =
+        routed.relevant_cookies && !is_of_files_alone(snapshot, routed.site, routed.target, asked_path);
     if relevant_cookies {
         facts.push(Fact::Cookies(routed.relevant_cookie_names));
     }
@@ -125,12 +126,14 @@ pub fn rewritten_fact(to: &Rewritten) -> Fact {
 
 /// Whether nothing but a file can answer: no script is named in the path, nor can one be a folder's index. A file
 /// does not read cookies, so they do not matter.
-pub fn is_of_files_alone(snapshot: &Snapshot, site: &Site, path: &str) -> bool {
+pub fn is_of_files_alone(snapshot: &Snapshot, site: &Site, target: TargetId, path: &str) -> bool {
+    // A rule may send a request elsewhere though the site has files.
+    let elsewhere = matches!(snapshot.target(target).map(|t| &**t), Some(Target::Http(_)));
     let files = matches!(snapshot.target(site.fallback).map(|t| &**t), Some(Target::Files(_)));
     let scripted = !site.handlers.is_empty()
         && (path.ends_with('/')
             || site.handlers.iter().any(|(extension, _)| path.to_ascii_lowercase().contains(extension)));
-    files && !scripted
+    files && !elsewhere && !scripted
 }
 
 /// How often files that cannot be watched are looked at, ms.

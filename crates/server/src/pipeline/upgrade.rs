@@ -55,11 +55,9 @@ fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// Where there are files they are asked first, whatever the route's own target.
+/// Whether an HTTP upstream is asked: the site's, or the rule's own beside a site's files.
 fn goes_to_http(snapshot: &Snapshot, route: &Route) -> bool {
-    let fallback = route.site_in(snapshot).and_then(|site| snapshot.target(site.fallback));
-    let files = matches!(fallback.map(|target| &**target), Some(Target::Files(_)));
-    !files && matches!(snapshot.target(route.target).map(|target| &**target), Some(Target::Http(_)))
+    matches!(snapshot.target(route.target).map(|target| &**target), Some(Target::Http(_)))
 }
 
 /// Notes that the upstream went on in HTTP.

@@ -131,8 +131,11 @@ impl Snapshot {
     /// files that the rule names.
     pub fn tells_changes(&self, route: &Route, of_files: bool) -> bool {
         let Some(site) = route.site_in(self) else { return false };
+        // A rule may send its requests to an upstream though the site has files, whose changes say nothing of it.
+        let elsewhere = matches!(self.target(route.target).map(|t| &**t), Some(Target::Http(_)));
         if let Some(Target::Files(files)) = self.target(site.fallback).map(|t| &**t)
             && files.is_watched()
+            && !elsewhere
         {
             return true;
         }

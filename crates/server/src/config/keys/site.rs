@@ -183,6 +183,14 @@ pub(crate) static RULE: Table = Table {
             Key::new("method", Kind::Many(&Kind::Text(Format::Method)), "Takes these methods.", "[\"GET\", \"HEAD\"]")
                 .absent("any"),
             Key::new(
+                "upstream",
+                Kind::Text(Format::Name),
+                "The name of an `[[upstream]]` that speaks HTTP: its requests go there, not to the site's files, handlers \
+                 or upstream.",
+                "\"tickets\"",
+            )
+            .absent("as the site says"),
+            Key::new(
                 "override",
                 Kind::Many(&Kind::Word(&[
                     ("no-store", "store although the answer says `no-store`"),

@@ -368,7 +368,11 @@ fn rules(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Vec<
             work.error(Code::Duplicate, &node.span, message, "give one of them another `id`");
         }
         let scope = Scope { own, site: Some(table), id: &id, site_name: site };
-        let rule = rule::rule(&scope, takes, work);
+        let target = own.get("upstream").and_then(|node| work.upstream_target(node.text()?, &node.span));
+        // What holds without a lifetime policy depends on where its requests go.
+        let takes = if own.has("upstream") { Takes { http: true, ..Takes::default() } } else { takes };
+        let mut rule = rule::rule(&scope, takes, work);
+        rule.target = target;
         advice::rule(&scope, &rule, work);
         acts::advice(&scope, &rule, takes, work);
         balance::gate(own, site, Some(&id), work);

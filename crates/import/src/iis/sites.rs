@@ -1,0 +1,162 @@
+//! `system.applicationHost/sites`: sites, their bindings, applications and virtual directories.
+//!
+//! A site of Samovar has one folder; further applications and virtual directories are carried where their folder is the one
+//! that their path names already.
+
+use super::xml::{Xml, child, children};
+use crate::draft::Draft;
+use crate::note::Fate;
+use crate::spell;
+use crate::wanted::{Site, Value};
+use roxmltree::Node;
+
+pub(crate) fn declared(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec<Site>) {
+    for section in children(node) {
+        if section.tag_name().name() == "sites" {
+            for site in children(section) {
+                match site.tag_name().name() {
+                    "site" => one(xml, site, draft, sites),
+                    _ => draft.note(
+                        &xml.place(site),
+                        &xml.tag(site),
+                        Fate::LeftOut,
+                        "Samovar has nothing of this kind",
+                    ),
+                }
+            }
+        } else {
+            let why = match section.tag_name().name() {
+                "applicationPools" => "Samovar has no application pools: workers are `[server] workers`",
+                "log" => "the access log is `[log]`",
+                "webLimits" => "what clients may use is `[limits]`",
+                _ => "Samovar has nothing of this kind",
+            };
+            draft.note(&xml.place(section), &xml.tag(section), Fate::LeftOut, why);
+        }
+    }
+    ports(xml, node, draft, sites);
+}
+
+fn one(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec<Site>) {
+    let name = node.attribute("name").unwrap_or("site").to_owned();
+    let place = xml.place(node);
+    let mut site = Site { name, place: Some(place.clone()), ..Site::default() };
+    let mut root = String::new();
+    for part in children(node) {
+        match part.tag_name().name() {
+            "bindings" => bindings(xml, part, draft, &mut site),
+            "application" => application(xml, part, draft, &mut site, &mut root),
+            "limits" => draft.note(
+                &xml.place(part),
+                &xml.tag(part),
+                Fate::LeftOut,
+                "limits hold for the whole server: `[limits]` and `samovar limits`",
+            ),
+            "traceFailedRequestsLogging" => draft.note(
+                &xml.place(part),
+                &xml.tag(part),
+                Fate::LeftOut,
+                "every request is traced: `samovar trace`, `samovar explain`",
+            ),
+            _ => draft.note(
+                &xml.place(part),
+                &xml.tag(part),
+                Fate::LeftOut,
+                "Samovar has nothing of this kind",
+            ),
+        }
+    }
+    sites.push(site);
+}
+
+fn bindings(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &mut Site) {
+    for binding in children(node).filter(|n| n.tag_name().name() == "binding") {
+        let (place, tag) = (xml.place(binding), xml.tag(binding));
+        let information = binding.attribute("bindingInformation").unwrap_or("");
+        // `address:port:host`; the address may be an IPv6 one in brackets.
+        let mut parts = information.rsplitn(3, ':');
+        let (host, port) = (parts.next().unwrap_or(""), parts.next().and_then(|p| p.parse::<u16>().ok()));
+        match (binding.attribute("protocol"), port) {
+            (Some("http"), Some(port)) => {
+                if !site.ports.contains(&port) {
+                    site.ports.push(port);
+                }
+                match spell::host(host) {
+                    _ if host.is_empty() => {
+                        site.default = true;
+                        draft.note(
+                            &place,
+                            &tag,
+                            Fate::Carried,
+                            format!("port {port}; hosts that no site names"),
+                        );
+                    }
+                    Some(host) => {
+                        draft.note(&place, &tag, Fate::Carried, format!("port {port}, host {host}"));
+                        if !site.hosts.contains(&host) {
+                            site.hosts.push(host);
+                        }
+                    }
+                    None => draft.note(&place, &tag, Fate::LeftOut, "the host cannot be spelt"),
+                }
+            }
+            (Some("https"), Some(port)) => {
+                let host = spell::host(host);
+                site.hosts.extend(host.filter(|h| !site.hosts.contains(h)));
+                let text = format!(
+                    "its certificate lies in Windows' store: export it as PEM, write `certificate` and \
+                     `certificate_key` into the site and `https://0.0.0.0:{port}` into `listen`"
+                );
+                draft.note(&place, &tag, Fate::LeftOut, text);
+            }
+            _ => draft.note(&place, &tag, Fate::LeftOut, "only http and https are served"),
+        }
+    }
+}
+
+fn application(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &mut Site, root: &mut String) {
+    let base = node.attribute("path").unwrap_or("/").trim_end_matches('/').to_owned();
+    for directory in children(node).filter(|n| n.tag_name().name() == "virtualDirectory") {
+        let (place, tag) = (xml.place(directory), xml.tag(directory));
+        let path = format!("{base}{}", directory.attribute("path").unwrap_or("/").trim_end_matches('/'));
+        let physical = directory.attribute("physicalPath").unwrap_or("").trim_end_matches('\\');
+        if path.is_empty() {
+            *root = physical.to_owned();
+            let mut head = std::mem::take(&mut site.head);
+            draft.files(&mut head, physical, &place, &tag);
+            site.head = head;
+        } else if physical.eq_ignore_ascii_case(&format!("{root}{}", path.replace('/', "\\"))) {
+            draft.note(&place, &tag, Fate::Carried, "its folder is where its path leads already");
+        } else {
+            let text = format!(
+                "a site has one folder: move {physical} to {path} below it, or give it a site of its own"
+            );
+            draft.note(&place, &tag, Fate::LeftOut, text);
+        }
+    }
+    if let Some(pool) = node.attribute("applicationPool") {
+        let (place, tag) = (xml.place(node), format!("application applicationPool={pool:?}"));
+        draft.note(&place, &tag, Fate::LeftOut, "Samovar has no application pools");
+    }
+    if child(node, "virtualDirectory").is_none() {
+        draft.note(&xml.place(node), &xml.tag(node), Fate::LeftOut, "it has no folder");
+    }
+}
+
+/// Listeners; and where all sites are on the same ports, none of them needs to say so.
+fn ports(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut [Site]) {
+    let mut all: Vec<u16> = sites.iter().flat_map(|site| site.ports.iter().copied()).collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.is_empty() {
+        return;
+    }
+    let listen = all.iter().flat_map(|port| [format!("0.0.0.0:{port}"), format!("[::]:{port}")]);
+    draft.wanted.server.set("listen", Value::texts(listen), &xml.place(node));
+    for site in sites.iter_mut() {
+        site.ports.sort_unstable();
+        if site.ports == all {
+            site.ports.clear();
+        }
+    }
+}

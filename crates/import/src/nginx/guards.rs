@@ -1,0 +1,194 @@
+//! Who may, and how much: `allow`, `deny`, `auth_basic`, `limit_req`, `limit_conn`.
+//!
+//! A guard with no counterpart closes its paths to everybody, with a line that says so: what nginx kept closed must not be
+//! opened by an import.
+
+use super::Conf;
+use crate::note::Fate;
+use crate::spell;
+use crate::tree::Directive;
+use crate::wanted::{Settings, Value};
+
+/// Everybody.
+pub(super) fn everybody() -> Value {
+    Value::texts(["0.0.0.0/0", "::/0"])
+}
+
+pub(super) fn is_guard(d: &Directive) -> bool {
+    match d.name.as_str() {
+        "auth_basic" => d.arg(0) != "off",
+        "allow" | "deny" | "auth_request" | "auth_jwt" | "internal" | "secure_link" => true,
+        _ => false,
+    }
+}
+
+pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let mut closed: Option<(&Directive, String)> = None;
+    let (mut allow, mut deny): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut last = None;
+    let mut mixed = false;
+    let mut list = None;
+    for &d in here {
+        match d.name.as_str() {
+            "allow" | "deny" => {
+                list.get_or_insert(d);
+                let allows = d.name == "allow";
+                if last.is_some() {
+                    conf.left(d, "what stands behind `all` says nothing");
+                    continue;
+                }
+                match (d.arg(0), spell::network(d.arg(0))) {
+                    ("all", _) => {
+                        last = Some(allows);
+                        conf.carried(d, if allows { "all others may" } else { "deny: all others" });
+                    }
+                    (_, Some(network)) => {
+                        // nginx takes the first that fits; two lists cannot say which came first.
+                        mixed |= allows && !deny.is_empty();
+                        conf.carried(d, format!("{} {network}", d.name));
+                        if allows { allow.push(network) } else { deny.push(network) }
+                    }
+                    _ if allows => conf.left(d, "this is no address"),
+                    _ => closed = Some((d, "an address that may not cannot be read".to_owned())),
+                }
+            }
+            "auth_basic" if d.arg(0) == "off" => {
+                conf.carried(d, "no credentials here");
+            }
+            "auth_basic" => {
+                let file = here.iter().find(|f| f.name == "auth_basic_user_file");
+                match file {
+                    Some(file) if !file.arg(0).contains('$') && !file.arg(0).is_empty() => {
+                        let realm = spell::field_value(d.arg(0)).filter(|t| !t.contains(['"', '\\', '$']));
+                        let realm = realm.unwrap_or_else(|| "restricted".to_owned());
+                        let auth = [("realm", Value::Text(realm)), ("users", Value::text(file.arg(0)))];
+                        let entry = out.set("basic_auth", Value::table(auth), &d.place);
+                        if !file.arg(0).starts_with('/') {
+                            entry.remark =
+                                "FILL IN: relative to this file; nginx began it at its own folder".to_owned();
+                        }
+                        conf.carried(d, "basic_auth");
+                        conf.carried(file, "basic_auth.users");
+                    }
+                    _ => closed = Some((d, "users are asked for whose file is not known".to_owned())),
+                }
+            }
+            "auth_request" if d.arg(0) != "off" => {
+                closed = Some((d, "who may was asked of an application".to_owned()))
+            }
+            "auth_jwt" if d.arg(0) != "off" => closed = Some((d, "who may was told by a token".to_owned())),
+            "secure_link" | "secure_link_md5" => {
+                closed = Some((d, "who may was told by the link".to_owned()))
+            }
+            "internal" => closed = Some((d, "only nginx itself asked for it".to_owned())),
+            "limit_req" => rate(d, out, conf),
+            "limit_conn" => connections(d, out, conf),
+            _ => {}
+        }
+    }
+    let any = here.iter().find(|d| d.name == "satisfy");
+    if let Some(d) = any {
+        if d.arg(0) == "any" && list.is_some() && out.get("basic_auth").is_some() {
+            closed = Some((d, "either an address or a user was enough, which cannot be said".to_owned()));
+        } else {
+            conf.carried(d, "allow, deny and basic_auth hold together");
+        }
+    }
+    if let (true, Some(d)) = (mixed, list) {
+        closed = Some((d, "the order of allow and deny matters, which two lists cannot say".to_owned()));
+    }
+    if let Some((d, why)) = closed {
+        let entry = out.set("deny", everybody(), &d.place);
+        entry.remark = format!("FILL IN: closed to everybody, as {why}");
+        conf.note(d, Fate::Unsafe, format!("these paths are closed to everybody here: {why}"));
+        return;
+    }
+    let Some(d) = list else { return };
+    match last {
+        Some(false) => {
+            if !allow.is_empty() {
+                out.set("allow", Value::texts(allow), &d.place);
+            }
+            out.set("deny", everybody(), &d.place).remark = "all that allow does not name".to_owned();
+        }
+        // Who is not named may; so only those that may not count.
+        _ if !deny.is_empty() => {
+            out.set("deny", Value::texts(deny), &d.place);
+        }
+        _ => {}
+    }
+}
+
+/// The zone of a name: its directive.
+fn zone<'c>(kind: &str, name: &str, conf: &'c Conf<'_, '_>) -> Option<&'c Directive> {
+    let is_named = |d: &&Directive| {
+        d.name == kind
+            && d.args
+                .iter()
+                .filter_map(|a| a.strip_prefix("zone="))
+                .any(|z| z.split(':').next() == Some(name))
+    };
+    conf.zones.iter().find(is_named)
+}
+
+/// Whom a zone tells apart.
+fn by(key: &str) -> Option<String> {
+    let name = key.strip_prefix('$')?;
+    Some(match name {
+        "binary_remote_addr" | "remote_addr" => "client".to_owned(),
+        "server_name" | "host" | "server_port" => "all".to_owned(),
+        _ => match (name.strip_prefix("http_"), name.strip_prefix("cookie_"), name.strip_prefix("arg_")) {
+            (Some(field), _, _) if spell::field_name(field).is_some() => {
+                format!("header:{}", field.replace('_', "-"))
+            }
+            (_, Some(cookie), _) if spell::field_name(cookie).is_some() => format!("cookie:{cookie}"),
+            (_, _, Some(query)) if spell::field_name(query).is_some() => format!("query:{query}"),
+            _ => return None,
+        },
+    })
+}
+
+fn rate(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let parameter = |name: &str| d.args.iter().find_map(|a| a.strip_prefix(name)?.strip_prefix('='));
+    let found = parameter("zone").and_then(|name| zone("limit_req_zone", name, conf));
+    let said = found.and_then(|zone| {
+        let rate = zone.args.iter().find_map(|a| a.strip_prefix("rate="))?;
+        let (number, per) = rate
+            .strip_suffix("r/s")
+            .map(|n| (n, 1_000))
+            .or_else(|| Some((rate.strip_suffix("r/m")?, 60_000)))?;
+        Some((number.parse::<u64>().ok().filter(|n| (1..=1_000_000).contains(n))?, per, by(zone.arg(0))?))
+    });
+    let Some((requests, per, by)) = said else {
+        conf.note(d, Fate::Unsafe, "its zone is not known or tells clients apart by something that cannot be said: no rate is limited here");
+        return;
+    };
+    let burst = parameter("burst").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0).min(1_000_000);
+    let mut pairs = vec![("requests", Value::Int(requests)), ("per", Value::duration(per))];
+    if burst > 0 {
+        pairs.push(("burst", Value::Int(burst)));
+    }
+    pairs.push(("by", Value::Text(by)));
+    if out.get("rate").is_some() {
+        conf.left(d, "a rule has one rate");
+        return;
+    }
+    out.set("rate", Value::table(pairs), &d.place);
+    conf.carried(d, "rate; what is too much is answered with 429 at once, not delayed");
+}
+
+fn connections(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let key = zone("limit_conn_zone", d.arg(0), conf).map(|zone| zone.arg(0).to_owned());
+    let number = d.arg(1).parse::<u64>().ok().filter(|n| (1..=1_000_000).contains(n));
+    match (key.as_deref().and_then(by).as_deref(), number) {
+        (Some("all"), Some(n)) => {
+            out.set("limits", Value::table([("concurrent_max", Value::Int(n))]), &d.place);
+            conf.carried(d, "limits: requests at once");
+        }
+        (Some("client"), Some(n)) => {
+            conf.draft.wanted.limits.set("connections_per_address", Value::Int(n), &d.place);
+            conf.carried(d, "[limits] connections_per_address, for all");
+        }
+        _ => conf.note(d, Fate::Unsafe, "its zone is not known or cannot be said: nothing is limited here"),
+    }
+}

@@ -1,0 +1,363 @@
+//! `nginx.conf`: `http`, its servers, their locations.
+//!
+//! One location holds for a request, with all that it takes from around it and does not say itself. Not here: the grammar
+//! (`lex`), and single subjects (`location`, `cache`, `upstream`, `guards`, `words`).
+
+mod cache;
+mod guards;
+mod lex;
+mod location;
+mod upstream;
+mod words;
+
+use crate::draft::Draft;
+use crate::include::{File, Includes};
+use crate::note::{Fate, Place, Refused};
+use crate::spell;
+use crate::tree::Directive;
+use crate::wanted::{Site, Value};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// All that is read once for the whole server.
+pub(crate) struct Conf<'d, 'o> {
+    pub(crate) draft: &'d mut Draft<'o>,
+    /// `upstream` blocks.
+    pub(crate) upstreams: Vec<Directive>,
+    /// `limit_req_zone`, `limit_conn_zone`, `proxy_cache_path`.
+    pub(crate) zones: Vec<Directive>,
+    /// Directives that were told of: what is handed down is met again.
+    told: HashSet<(Arc<str>, u32, u32, Fate)>,
+    /// `listen`, over all servers: address, port, TLS.
+    listen: Vec<Listen>,
+}
+
+struct Listen {
+    address: String,
+    port: u16,
+    tls: bool,
+    place: Place,
+}
+
+impl Conf<'_, '_> {
+    /// Notes what became of a directive, once: what is handed down is met again.
+    pub(crate) fn note(&mut self, d: &Directive, fate: Fate, text: impl Into<String>) {
+        if self.tell(d, fate) {
+            self.draft.note(&d.place, &d.shown(), fate, text);
+        }
+    }
+
+    /// Whether this is to be told, and was not yet.
+    pub(crate) fn tell(&mut self, d: &Directive, fate: Fate) -> bool {
+        let Place { file, line, column } = &d.place;
+        self.told.insert((Arc::clone(file), *line, *column, fate))
+    }
+
+    /// Tells of all that no room has told of.
+    fn rest(&mut self, list: &[Directive]) {
+        for d in list {
+            let Place { file, line, column } = &d.place;
+            let fates = [Fate::Carried, Fate::LeftOut, Fate::Unsafe, Fate::FillIn];
+            let told =
+                fates.iter().any(|fate| self.told.contains(&(Arc::clone(file), *line, *column, *fate)));
+            if !told {
+                self.left(d, "it says nothing here");
+            } else if d.name != "types" {
+                self.rest(d.inner.as_deref().unwrap_or_default());
+            }
+        }
+    }
+
+    pub(crate) fn carried(&mut self, d: &Directive, text: impl Into<String>) {
+        self.note(d, Fate::Carried, text);
+    }
+
+    pub(crate) fn left(&mut self, d: &Directive, text: impl Into<String>) {
+        self.note(d, Fate::LeftOut, text);
+    }
+}
+
+pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'_>) -> Result<(), Refused> {
+    let tree = lex::read(file, includes)?;
+    let mut conf =
+        Conf { draft, upstreams: Vec::new(), zones: Vec::new(), told: HashSet::new(), listen: Vec::new() };
+    let mut http = Vec::new();
+    let mut servers = Vec::new();
+    let mut loose = Vec::new();
+    for d in tree {
+        match (d.name.as_str(), d.inner.is_some()) {
+            ("http", true) => of_http(d.inner.unwrap_or_default(), &mut conf, &mut http, &mut servers),
+            ("stream" | "mail" | "rtmp", true) => conf.left(&d, "Samovar speaks HTTP only"),
+            ("events", true) => {
+                conf.left(&d, "one thread per core serves all; `[limits] connections_max` bounds clients")
+            }
+            // A fragment: what stands in `http` otherwise, or in a server.
+            ("server" | "upstream" | "map" | "geo" | "split_clients", true) => {
+                of_http(vec![d], &mut conf, &mut http, &mut servers);
+            }
+            ("location", true) => loose.push(d),
+            ("worker_processes", _) => workers(&d, &mut conf),
+            (
+                "user"
+                | "pid"
+                | "daemon"
+                | "master_process"
+                | "load_module"
+                | "worker_rlimit_nofile"
+                | "worker_cpu_affinity",
+                _,
+            ) => {
+                conf.left(&d, "whoever starts Samovar decides: systemd, a container");
+            }
+            _ if words::is_zone(&d) || words::is_of_http(&d) => {
+                of_http(vec![d], &mut conf, &mut http, &mut servers)
+            }
+            _ => loose.push(d),
+        }
+    }
+    if servers.is_empty() && !loose.is_empty() {
+        let place = loose.first().map(|d| d.place.clone());
+        if let Some(place) = place {
+            let args = Vec::new();
+            servers.push(Directive {
+                name: "server".to_owned(),
+                args,
+                place,
+                inner: Some(std::mem::take(&mut loose)),
+            });
+        }
+    }
+    for d in &loose {
+        conf.left(d, "it stands where nginx takes no such directive");
+    }
+    for d in &http {
+        location::whole(d, &mut conf);
+    }
+    let mut sites = Vec::new();
+    for d in &servers {
+        conf.draft.bounded(&d.place)?;
+        sites.push(server(d, &http, &mut conf));
+    }
+    conf.rest(&http);
+    for d in &servers {
+        conf.rest(d.inner.as_deref().unwrap_or_default());
+    }
+    settle(conf, sites);
+    Ok(())
+}
+
+/// What stands in `http`.
+fn of_http(
+    list: Vec<Directive>,
+    conf: &mut Conf<'_, '_>,
+    http: &mut Vec<Directive>,
+    servers: &mut Vec<Directive>,
+) {
+    for d in list {
+        match (d.name.as_str(), d.inner.is_some()) {
+            ("server", true) => servers.push(d),
+            ("upstream", true) => conf.upstreams.push(d),
+            ("map" | "geo" | "split_clients", true) => {
+                conf.left(&d, "variables of its own making have no counterpart")
+            }
+            ("types", true) => conf.carried(&d, "types are built in; `types` of a site adds some"),
+            ("if", true) => conf.left(&d, "conditions have no counterpart"),
+            _ if words::is_zone(&d) => {
+                words::zone(&d, conf);
+                conf.zones.push(d);
+            }
+            _ => http.push(d),
+        }
+    }
+}
+
+fn workers(d: &Directive, conf: &mut Conf<'_, '_>) {
+    match d.arg(0).parse::<u64>() {
+        Ok(n) if (1..=1024).contains(&n) => {
+            conf.draft.wanted.server.set("workers", Value::Int(n), &d.place);
+            conf.carried(d, format!("[server] workers = {n}"));
+        }
+        _ => conf.carried(d, "one worker per core is the default"),
+    }
+}
+
+fn server(d: &Directive, http: &[Directive], conf: &mut Conf<'_, '_>) -> Site {
+    let overlap = crate::wanted::Overlap::First;
+    let mut site =
+        Site { name: "server".to_owned(), place: Some(d.place.clone()), overlap, ..Site::default() };
+    let inner = d.inner.as_deref().unwrap_or_default();
+    let ssl_on = inner.iter().any(|i| i.name == "ssl" && i.arg(0) == "on");
+    for i in inner {
+        match i.name.as_str() {
+            "listen" => listen(i, &mut site, ssl_on, conf),
+            "server_name" => names(i, &mut site, conf),
+            "ssl_certificate" => path(i, "certificate", &mut site, conf),
+            "ssl_certificate_key" => path(i, "certificate_key", &mut site, conf),
+            _ => {}
+        }
+    }
+    // Certificates may stand around all servers.
+    for i in http {
+        let key = match i.name.as_str() {
+            "ssl_certificate" => "certificate",
+            "ssl_certificate_key" => "certificate_key",
+            _ => continue,
+        };
+        if site.head.get(key).is_none() {
+            path(i, key, &mut site, conf);
+        }
+    }
+    if let Some(first) = site.hosts.first() {
+        site.name = spell::name(first.trim_start_matches("*."));
+    }
+    if !inner.iter().any(|i| i.name == "listen") {
+        site.ports.push(80);
+    }
+    location::server(inner, http, &mut site, conf);
+    conf.note(d, Fate::Carried, format!("the site {}", site.name));
+    site
+}
+
+fn listen(d: &Directive, site: &mut Site, ssl_on: bool, conf: &mut Conf<'_, '_>) {
+    let text = d.arg(0);
+    let has = |word: &str| d.args.iter().any(|a| a == word);
+    if text.starts_with("unix:") {
+        if !has("ssl") && text.len() < 108 && text.starts_with("unix:/") {
+            let address = Value::text(text);
+            conf.draft.wanted.server.add("listen", address, &d.place);
+            conf.carried(d, "[server] listen");
+        } else {
+            conf.left(d, "TLS on a socket of files is not there");
+        }
+        return;
+    }
+    let (address, port) = match text.rsplit_once(':') {
+        Some((address, port)) if !port.ends_with(']') => (address, port.parse::<u16>().ok()),
+        _ if text.starts_with('[') => (text, Some(80)),
+        _ => match text.parse::<u16>() {
+            Ok(port) => ("*", Some(port)),
+            Err(_) => (text, Some(80)),
+        },
+    };
+    let address = match address {
+        "*" => Some("0.0.0.0".to_owned()),
+        address => {
+            let bare = address.trim_matches(['[', ']']);
+            bare.parse::<std::net::IpAddr>().ok().map(|_| address.to_owned())
+        }
+    };
+    let (Some(address), Some(port)) = (address, port.filter(|p| *p > 0)) else {
+        conf.left(d, "this is no address to listen on");
+        return;
+    };
+    if has("quic") {
+        conf.left(d, "HTTP/3 is not there yet");
+        return;
+    }
+    if has("default_server") || has("default") {
+        site.default = true;
+    }
+    if has("proxy_protocol") {
+        let text =
+            "say whose it is: [server] proxy_protocol = [\"10.0.0.0/8\"]; set_real_ip_from is taken for it";
+        conf.note(d, Fate::FillIn, text);
+    }
+    let tls = has("ssl") || ssl_on;
+    if !site.ports.contains(&port) {
+        site.ports.push(port);
+    }
+    let http2 = if has("http2") { "; HTTP/2 is not there yet" } else { "" };
+    conf.carried(d, format!("[server] listen{http2}"));
+    conf.listen.push(Listen { address, port, tls, place: d.place.clone() });
+}
+
+fn names(d: &Directive, site: &mut Site, conf: &mut Conf<'_, '_>) {
+    let mut bad = Vec::new();
+    for text in &d.args {
+        let wild = text.strip_prefix('.').and_then(spell::host);
+        match (wild, spell::host(text)) {
+            // `.a.example` is `a.example` and all below it.
+            (Some(host), _) => site.hosts.extend([host.clone(), format!("*.{host}")]),
+            // The names that nobody has, by custom.
+            _ if text == "_" || text.is_empty() || text == "\"\"" => {}
+            (None, Some(host)) if text != "_" => site.hosts.push(host),
+            _ => bad.push(text.clone()),
+        }
+    }
+    let mut seen = HashSet::new();
+    site.hosts.retain(|host| seen.insert(host.clone()));
+    if bad.is_empty() {
+        conf.carried(d, "hosts");
+    } else {
+        conf.left(d, format!("{}: a host, or *. and a host", bad.join(", ")));
+    }
+}
+
+fn path(d: &Directive, key: &'static str, site: &mut Site, conf: &mut Conf<'_, '_>) {
+    let path = d.arg(0);
+    if path.contains('$') || path.contains("://") || path.starts_with("data:") {
+        conf.left(d, "a file is wanted");
+    } else if site.head.get(key).is_some() {
+        conf.left(d, "a site shows one certificate");
+    } else {
+        // nginx begins relative names at its prefix, which is not the new file's folder.
+        let entry = site.head.set(key, Value::text(path), &d.place);
+        if !path.starts_with('/') {
+            entry.remark = "FILL IN: relative to this file; nginx began it at its own folder".to_owned();
+            conf.note(d, Fate::FillIn, format!("{key}: write the whole path"));
+        } else {
+            conf.carried(d, key);
+        }
+    }
+}
+
+/// Listeners, ports and default sites.
+fn settle(conf: Conf<'_, '_>, mut sites: Vec<Site>) {
+    let Conf { draft, listen, .. } = conf;
+    let certified: Vec<u16> =
+        sites.iter().filter(|s| s.head.get("certificate").is_some()).flat_map(|s| s.ports.clone()).collect();
+    let mut place = None;
+    let mut all: Vec<String> = Vec::new();
+    let mut ports: Vec<u16> = Vec::new();
+    for listener in &listen {
+        let tls = listen.iter().any(|l| l.port == listener.port && l.tls);
+        if tls && !certified.contains(&listener.port) {
+            let text = "no server that listens here has a certificate that could be carried over";
+            draft.note(&listener.place, &format!("listen {}", listener.port), Fate::LeftOut, text);
+            continue;
+        }
+        let scheme = if tls { "https://" } else { "" };
+        let address = format!("{scheme}{}:{}", listener.address, listener.port);
+        if !all.contains(&address) {
+            all.push(address);
+        }
+        if !ports.contains(&listener.port) {
+            ports.push(listener.port);
+        }
+        place.get_or_insert_with(|| listener.place.clone());
+    }
+    if let Some(place) = place {
+        for address in all {
+            draft.wanted.server.add("listen", Value::Text(address), &place);
+        }
+    }
+    ports.sort_unstable();
+    for site in &mut sites {
+        site.ports.sort_unstable();
+        site.ports.dedup();
+        if ports.iter().all(|port| site.ports.contains(port)) || ports.is_empty() {
+            site.ports.clear();
+        }
+    }
+    // Of those that share a port, the one that says so, else the first, takes hosts that none names.
+    let shared = |a: &[u16], b: &[u16]| a.is_empty() || b.is_empty() || a.iter().any(|p| b.contains(p));
+    for at in 0..sites.len() {
+        let Some(site) = sites.get(at) else { continue };
+        let others = || sites.iter().enumerate().filter(|(n, s)| *n != at && shared(&s.ports, &site.ports));
+        let first = !others().any(|(n, s)| s.default || n < at);
+        if let Some(site) = sites.get_mut(at) {
+            site.default |= first;
+        }
+    }
+    draft.wanted.sites = sites;
+}

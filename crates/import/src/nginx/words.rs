@@ -1,0 +1,330 @@
+//! Directives that hold for the whole server wherever they stand, and those with no counterpart, each with its reason.
+
+use super::{Conf, location};
+use crate::note::Fate;
+use crate::spell;
+use crate::tree::Directive;
+use crate::wanted::Value;
+
+/// A zone that others name.
+pub(super) fn is_zone(d: &Directive) -> bool {
+    ["limit_req_zone", "limit_conn_zone", "proxy_cache_path", "fastcgi_cache_path", "uwsgi_cache_path"]
+        .contains(&d.name.as_str())
+}
+
+/// What in a fragment stands around servers.
+pub(super) fn is_of_http(d: &Directive) -> bool {
+    d.name == "log_format"
+        || d.name.starts_with("gzip")
+        || d.name == "keepalive_timeout"
+        || d.name == "default_type"
+}
+
+pub(super) fn zone(d: &Directive, conf: &mut Conf<'_, '_>) {
+    if d.name.ends_with("_cache_path") {
+        let size = d.args.iter().find_map(|a| a.strip_prefix("max_size=")).unwrap_or("no bound");
+        let text =
+            format!("there is no disk tier yet; memory stands for it: [memory] size (it was {size} of disk)");
+        conf.left(d, text);
+    } else {
+        conf.carried(d, "whom and how much, where it is used");
+    }
+}
+
+/// A page of nginx's own.
+pub(super) fn is_page(inner: &[Directive]) -> bool {
+    inner
+        .iter()
+        .any(|d| ["stub_status", "status", "api", "upstream_conf", "dashboard"].contains(&d.name.as_str()))
+}
+
+pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
+    let time = || spell::nginx_time(d.arg(0)).filter(|ms| *ms > 0);
+    let limit = |key: &'static str, value: Option<Value>, conf: &mut Conf<'_, '_>| match value {
+        Some(value) => location::limit(d, key, value, conf),
+        None => conf.left(d, "this cannot be read"),
+    };
+    match d.name.as_str() {
+        "client_max_body_size" => match spell::nginx_size(d.arg(0)) {
+            // One bound holds for all: the largest that any place allows.
+            Some(bytes) => {
+                let known = match conf.draft.wanted.limits.get("body_max_bytes") {
+                    Some(Value::Text(text)) if text == "unlimited" => u64::MAX,
+                    Some(Value::Text(text)) => size_of(text),
+                    _ => 0,
+                };
+                let bytes = if bytes == 0 { u64::MAX } else { bytes };
+                let value = match bytes.max(known) {
+                    u64::MAX => Value::text("unlimited"),
+                    most => Value::size(most),
+                };
+                location::limit(d, "body_max_bytes", value, conf);
+            }
+            None => conf.left(d, "this is no size"),
+        },
+        "keepalive_timeout" => limit("idle_timeout", time().map(Value::duration), conf),
+        "client_header_timeout" => limit("head_timeout", time().map(Value::duration), conf),
+        "client_body_timeout" => limit("body_timeout", time().map(Value::duration), conf),
+        "send_timeout" => limit("send_timeout", time().map(Value::duration), conf),
+        "keepalive_requests" => {
+            let number = d.arg(0).parse::<u64>().ok().filter(|n| (1..=1_000_000_000).contains(n));
+            limit("requests_per_connection", number.map(Value::Int), conf);
+        }
+        "access_log" => {
+            let path = d.arg(0);
+            if path.starts_with('/') && !path.contains('$') && conf.draft.wanted.log.is_empty() {
+                let entry = conf.draft.wanted.log.set("access", Value::text(path), &d.place);
+                entry.off = true;
+                entry.remark =
+                    "a file of its own is better; by default the log goes to standard error".to_owned();
+            }
+            conf.left(
+                d,
+                "one log for all: [log] access = \"FILE\" or \"off\", format = \"combined\" or \"json\"",
+            );
+        }
+        "set_real_ip_from" => {
+            match spell::network(d.arg(0)).or_else(|| (d.arg(0) == "unix:").then(|| "unix".to_owned())) {
+                Some(network) => {
+                    conf.draft.wanted.server.add("trusted_proxies", Value::Text(network), &d.place);
+                    conf.carried(d, "[server] trusted_proxies");
+                }
+                None => conf.left(d, "this is no address"),
+            }
+        }
+        "real_ip_header" if d.arg(0).eq_ignore_ascii_case("X-Forwarded-For") => {
+            conf.carried(d, "what trusted_proxies say of clients is believed");
+        }
+        "real_ip_header" if d.arg(0) == "proxy_protocol" => {
+            if let Some(peers) = conf.draft.wanted.server.get("trusted_proxies").cloned() {
+                conf.draft.wanted.server.set("proxy_protocol", peers, &d.place);
+            }
+            conf.carried(d, "[server] proxy_protocol, of those that set_real_ip_from names");
+        }
+        "real_ip_recursive" => conf.carried(d, "always"),
+        "include" => conf.carried(d, "what it lists is built in"),
+        "proxy_redirect" if d.arg(0) == "default" => conf.carried(d, "map_location, which is on"),
+        "if" => {
+            let closes = d.inner.iter().flatten().any(|i| i.name == "return" || i.name == "deny");
+            let fate = if closes { Fate::Unsafe } else { Fate::LeftOut };
+            conf.note(
+                d,
+                fate,
+                "conditions have no counterpart: what it kept away, or sent elsewhere, comes through",
+            );
+        }
+        "rewrite" => conf.left(d, "its expressions are not read: write `rewrite` or `redirect` into a rule"),
+        "set" | "map" | "perl_set" | "js_set" => {
+            conf.left(d, "variables of its own making have no counterpart")
+        }
+        "sub_filter" | "sub_filter_once" | "sub_filter_types" | "ssi" | "addition_types"
+        | "add_after_body" => {
+            conf.left(d, "bodies are not changed");
+        }
+        _ => other(d, conf),
+    }
+}
+
+/// Told at last: all that has no counterpart, unless a room of its own tells of it.
+fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
+    if is_told_elsewhere(&d.name) {
+        return;
+    }
+    let why = match d.name.as_str() {
+        "sendfile"
+        | "tcp_nopush"
+        | "tcp_nodelay"
+        | "aio"
+        | "directio"
+        | "output_buffers"
+        | "postpone_output"
+        | "open_file_cache"
+        | "open_file_cache_valid"
+        | "open_file_cache_min_uses"
+        | "open_file_cache_errors"
+        | "sendfile_max_chunk"
+        | "reset_timedout_connection"
+        | "types_hash_max_size"
+        | "types_hash_bucket_size"
+        | "server_names_hash_bucket_size"
+        | "server_names_hash_max_size"
+        | "variables_hash_max_size"
+        | "map_hash_bucket_size"
+        | "client_body_buffer_size"
+        | "client_header_buffer_size"
+        | "read_ahead" => "how bytes are moved is Samovar's affair",
+        "large_client_header_buffers" => {
+            "lines and heads are bounded by `[limits] line_max_bytes` and `head_max_bytes`"
+        }
+        "server_tokens" => "Samovar names itself on no page",
+        "error_log" | "log_format" | "log_not_found" | "log_subrequest" | "rewrite_log" => {
+            "each request's decisions are in `samovar trace` and `samovar explain`"
+        }
+        "resolver" | "resolver_timeout" => {
+            "names are looked up as the system does; resolve_every of an upstream says how often"
+        }
+        "ssl_protocols"
+        | "ssl_ciphers"
+        | "ssl_prefer_server_ciphers"
+        | "ssl_session_cache"
+        | "ssl_session_timeout"
+        | "ssl_session_tickets"
+        | "ssl_stapling"
+        | "ssl_stapling_verify"
+        | "ssl_dhparam"
+        | "ssl_ecdh_curve"
+        | "ssl_trusted_certificate"
+        | "ssl_buffer_size"
+        | "ssl"
+        | "http2"
+        | "http3" => "TLS 1.2 and 1.3 with the ciphers that are held good, HTTP/1.1: docs/tls.md",
+        "ssl_verify_client" | "ssl_client_certificate" => {
+            conf.note(d, Fate::Unsafe, "clients are not asked for certificates; what this guarded is open");
+            return;
+        }
+        "default_type" | "charset" | "charset_types" | "override_charset" => {
+            "types are built in; `types` of a site adds some"
+        }
+        "limit_rate" | "limit_rate_after" => "answers are sent as fast as they are taken",
+        "limit_req_status"
+        | "limit_conn_status"
+        | "limit_req_log_level"
+        | "limit_conn_log_level"
+        | "limit_req_dry_run" => "too many requests are answered with 429, or 503 when a queue is full",
+        "gzip_vary" | "gzip_proxied" | "gzip_disable" | "gzip_http_version" | "gzip_buffers"
+        | "gzip_window" | "gzip_static" | "brotli_static" | "gunzip" | "brotli_buffers" | "brotli_window" => {
+            "Vary is right always, and what is asked for decides: `compress`"
+        }
+        "proxy_http_version" | "proxy_socket_keepalive" | "fastcgi_keep_conn" => {
+            "upstreams are spoken with in HTTP/1.1, and connections are kept"
+        }
+        "proxy_buffering"
+        | "proxy_buffers"
+        | "proxy_buffer_size"
+        | "proxy_busy_buffers_size"
+        | "proxy_request_buffering"
+        | "proxy_max_temp_file_size"
+        | "proxy_temp_path"
+        | "proxy_temp_file_write_size"
+        | "fastcgi_buffering"
+        | "fastcgi_buffers"
+        | "fastcgi_buffer_size"
+        | "fastcgi_busy_buffers_size"
+        | "fastcgi_temp_path"
+        | "fastcgi_max_temp_file_size"
+        | "client_body_temp_path"
+        | "client_body_in_file_only" => "bodies are passed on as they come, in both directions",
+        "proxy_intercept_errors" | "fastcgi_intercept_errors" => {
+            "`error_pages` stand for errors of the origin too"
+        }
+        "proxy_redirect" | "proxy_cookie_path" | "proxy_cookie_domain" | "proxy_cookie_flags" => {
+            "Location is mapped by itself (map_location); cookies by map_cookie_path, map_cookie_domain"
+        }
+        "proxy_ssl_server_name"
+        | "proxy_ssl_verify"
+        | "proxy_ssl_name"
+        | "proxy_ssl_protocols"
+        | "proxy_ssl_certificate"
+        | "proxy_ssl_certificate_key"
+        | "proxy_ssl_trusted_certificate"
+        | "proxy_ssl_session_reuse" => "TLS towards upstreams is not there yet",
+        "fastcgi_split_path_info" => "the path behind a script's name is told always",
+        "proxy_pass_request_headers"
+        | "proxy_pass_request_body"
+        | "proxy_pass_header"
+        | "fastcgi_pass_header"
+        | "proxy_ignore_client_abort"
+        | "proxy_bind"
+        | "proxy_method"
+        | "proxy_set_body"
+        | "proxy_store" => "Samovar has nothing of this kind",
+        "merge_slashes"
+        | "absolute_redirect"
+        | "port_in_redirect"
+        | "server_name_in_redirect"
+        | "etag"
+        | "if_modified_since"
+        | "max_ranges"
+        | "recursive_error_pages"
+        | "underscores_in_headers"
+        | "ignore_invalid_headers"
+        | "chunked_transfer_encoding" => "HTTP's own rules hold",
+        "autoindex_exact_size" | "autoindex_localtime" | "autoindex_format" => "lists are drawn in one way",
+        name if name.contains("lua") || name.starts_with("js_") || name.starts_with("perl") => {
+            "Samovar runs no scripts of its own"
+        }
+        _ => "this importer does not know the directive",
+    };
+    conf.left(d, why);
+}
+
+/// Whether the room of a location, the cache, an upstream or a guard tells of it.
+fn is_told_elsewhere(name: &str) -> bool {
+    const ELSEWHERE: [&str; 49] = [
+        "location",
+        "server",
+        "listen",
+        "server_name",
+        "ssl_certificate",
+        "ssl_certificate_key",
+        "root",
+        "alias",
+        "index",
+        "autoindex",
+        "disable_symlinks",
+        "types",
+        "try_files",
+        "return",
+        "add_header",
+        "proxy_set_header",
+        "proxy_hide_header",
+        "fastcgi_hide_header",
+        "expires",
+        "gzip",
+        "brotli",
+        "gzip_types",
+        "brotli_types",
+        "gzip_min_length",
+        "brotli_min_length",
+        "gzip_comp_level",
+        "brotli_comp_level",
+        "error_page",
+        "proxy_pass",
+        "fastcgi_pass",
+        "uwsgi_pass",
+        "scgi_pass",
+        "grpc_pass",
+        "memcached_pass",
+        "fastcgi_param",
+        "fastcgi_index",
+        "allow",
+        "deny",
+        "satisfy",
+        "auth_basic",
+        "auth_basic_user_file",
+        "auth_request",
+        "auth_jwt",
+        "secure_link",
+        "secure_link_md5",
+        "internal",
+        "limit_req",
+        "limit_conn",
+        "upstream",
+    ];
+    let bare = name.strip_prefix("proxy_").or_else(|| name.strip_prefix("fastcgi_"));
+    let of_cache = bare.is_some_and(|b| b.starts_with("cache") || b == "no_cache" || b == "ignore_headers");
+    let of_upstream = bare.is_some_and(|b| b.ends_with("_timeout") || b.starts_with("next_upstream"));
+    ELSEWHERE.contains(&name) || of_cache || of_upstream
+}
+
+/// A size of our own spelling, in bytes.
+fn size_of(text: &str) -> u64 {
+    let (number, unit) = text.split_once(' ').unwrap_or((text, "B"));
+    let size = match unit {
+        "GiB" => 1u64 << 30,
+        "MiB" => 1 << 20,
+        "KiB" => 1 << 10,
+        _ => 1,
+    };
+    number.parse::<u64>().unwrap_or(0).saturating_mul(size)
+}

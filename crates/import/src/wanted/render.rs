@@ -1,0 +1,209 @@
+//! What is wanted, written as TOML that a person reads: each key with the place it came from, and at the end a line for
+//! every directive that is not carried over.
+
+use super::rules::{self, Rule};
+use super::{Entry, Settings, Site, Upstream, Value, Wanted};
+use crate::Source;
+use crate::note::{Fate, Note, Place, shown};
+use std::fmt::Write as _;
+
+/// Columns a line may have before its comment moves above it.
+const WIDE: usize = 100;
+
+/// The whole file. `Err`: the site whose rules are too many.
+pub(crate) fn toml(wanted: &Wanted, notes: &[Note], source: Source, name: &str) -> Result<String, String> {
+    let mut out = String::new();
+    let count = |fate| notes.iter().filter(|note| note.fate == fate).count();
+    line(&mut out, &format!("# Brought along from {} by `samovar import {}`.", shown(name), source.name()));
+    let [carried, left] = [Fate::Carried, Fate::LeftOut].map(count);
+    let [unsafe_ones, fill] = [Fate::Unsafe, Fate::FillIn].map(count);
+    line(
+        &mut out,
+        &format!("# {carried} directives carried over, {left} not, {unsafe_ones} unsafe, {fill} to fill in;"),
+    );
+    line(
+        &mut out,
+        "# what is not carried over stands at the end. `samovar check --config THIS` says what remains to be done.",
+    );
+    line(&mut out, "config = 1");
+    for (title, settings) in [
+        ("server", &wanted.server),
+        ("limits", &wanted.limits),
+        ("memory", &wanted.memory),
+        ("compression", &wanted.compression),
+        ("log", &wanted.log),
+        ("hot", &wanted.hot),
+    ] {
+        if !settings.is_empty() {
+            line(&mut out, &format!("\n[{title}]"));
+            table(&mut out, settings, "");
+        }
+    }
+    let names = unique(wanted.sites.iter().map(|site| site.name.as_str()));
+    for (site, name) in wanted.sites.iter().zip(names) {
+        self::site(&mut out, site, &name)?;
+    }
+    for upstream in &wanted.upstreams {
+        self::upstream(&mut out, upstream);
+    }
+    remaining(&mut out, notes);
+    Ok(out)
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+fn unique<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let mut taken: Vec<String> = Vec::new();
+    for name in names {
+        let mut own = name.to_owned();
+        let mut n = 2;
+        while taken.contains(&own) {
+            own = format!("{name}-{n}");
+            n += 1;
+        }
+        taken.push(own);
+    }
+    taken
+}
+
+fn site(out: &mut String, site: &Site, name: &str) -> Result<(), String> {
+    line(out, "");
+    if let Some(place) = &site.place {
+        line(out, &format!("# {}", shown(&place.to_string())));
+    }
+    line(out, "[[site]]");
+    line(out, &format!("name = {}", Value::text(name).toml()));
+    if !site.hosts.is_empty() {
+        line(out, &format!("hosts = {}", Value::texts(&site.hosts).toml()));
+    }
+    if !site.ports.is_empty() {
+        let ports = site.ports.iter().map(|port| Value::Int(u64::from(*port))).collect();
+        line(out, &format!("ports = {}", Value::List(ports).toml()));
+    }
+    if site.default {
+        line(out, "default = true");
+    }
+    table(out, &site.head, "");
+    let (own, rules) = rules::settle(site).ok_or_else(|| name.to_owned())?;
+    table(out, &own, "");
+    for rule in &rules {
+        self::rule(out, rule);
+    }
+    Ok(())
+}
+
+fn rule(out: &mut String, rule: &Rule) {
+    match rule.select.path.globs(!rule.select.extensions.is_empty()) {
+        None => one_rule(out, rule, None),
+        Some(globs) => globs.iter().for_each(|glob| one_rule(out, rule, Some(glob.as_str()))),
+    }
+}
+
+fn one_rule(out: &mut String, rule: &Rule, glob: Option<&str>) {
+    line(out, "");
+    if let Some(place) = &rule.place {
+        line(out, &format!("  # {}", shown(&place.to_string())));
+    }
+    // What only waits for somebody's decision is no rule yet.
+    if rule.select.is_all() && rule.settings.entries().iter().all(|entry| entry.off) {
+        line(out, "  # [[site.rule]]");
+        table(out, &rule.settings, "  ");
+        return;
+    }
+    line(out, "  [[site.rule]]");
+    if let Some(glob) = glob {
+        line(out, &format!("  path = {}", Value::text(glob).toml()));
+    }
+    match rule.select.extensions.as_slice() {
+        [] => {}
+        [one] => line(out, &format!("  extension = {}", Value::text(one).toml())),
+        many => line(out, &format!("  extension = {}", Value::texts(many).toml())),
+    }
+    table(out, &rule.settings, "  ");
+}
+
+fn upstream(out: &mut String, upstream: &Upstream) {
+    line(out, "");
+    if let Some(place) = &upstream.place {
+        line(out, &format!("# {}", shown(&place.to_string())));
+    }
+    line(out, "[[upstream]]");
+    line(out, &format!("name = {}", Value::text(&upstream.name).toml()));
+    if !upstream.members.is_empty() {
+        line(out, "members = [");
+        for (member, place) in &upstream.members {
+            let member = Value::Table(member.clone()).toml();
+            line(out, &format!("  {member}, # {}", shown(&place.to_string())));
+        }
+        line(out, "]");
+    }
+    table(out, &upstream.settings, "");
+}
+
+fn table(out: &mut String, settings: &Settings, indent: &str) {
+    for entry in settings.entries() {
+        self::entry(out, entry, indent);
+    }
+}
+
+fn entry(out: &mut String, entry: &Entry, indent: &str) {
+    let off = if entry.off { "# " } else { "" };
+    let text = format!("{indent}{off}{} = {}", entry.key, entry.value.toml());
+    let from = places(&entry.places);
+    let comment = match (from.is_empty(), entry.remark.is_empty()) {
+        (true, true) => String::new(),
+        (false, true) => from,
+        (true, false) => shown(&entry.remark),
+        (false, false) => format!("{from}: {}", shown(&entry.remark)),
+    };
+    if comment.is_empty() {
+        line(out, &text);
+    } else if text.chars().count() + comment.chars().count() < WIDE {
+        line(out, &format!("{text}  # {comment}"));
+    } else {
+        line(out, &format!("{indent}# {comment}"));
+        line(out, &text);
+    }
+}
+
+/// `httpd.conf:12, 14, other.conf:3`.
+fn places(places: &[Place]) -> String {
+    const MOST: usize = 6;
+    let mut out = String::new();
+    let mut file = "";
+    for place in places.iter().take(MOST) {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        // Writing to a String cannot fail.
+        let _ = match *place.file == *file {
+            true => write!(out, "{}", place.line),
+            false => write!(out, "{}", shown(&place.to_string())),
+        };
+        file = &place.file;
+    }
+    if places.len() > MOST {
+        out.push_str(", …");
+    }
+    out
+}
+
+/// The lines at the end.
+fn remaining(out: &mut String, notes: &[Note]) {
+    for (fate, title) in [
+        (Fate::Unsafe, "Unsafe: look at each"),
+        (Fate::FillIn, "To fill in"),
+        (Fate::LeftOut, "Not carried over"),
+    ] {
+        let mut of_it = notes.iter().filter(|note| note.fate == fate).peekable();
+        if of_it.peek().is_some() {
+            line(out, &format!("\n# {title}"));
+        }
+        for note in of_it {
+            line(out, &format!("# {}: {}: {}", shown(&note.place.to_string()), note.directive, note.text));
+        }
+    }
+}
