@@ -124,6 +124,14 @@ static LIMITS: &[Key] = &[
         "32",
     )
     .absent("256; 64 with FastCGI"),
+    Key::new(
+        "upgraded_max",
+        Kind::Int(0, 100_000),
+        "Of these connections, those that may have changed to another protocol (WebSocket) on each member, as they stay for \
+         long. One more is answered with 503.",
+        "1000",
+    )
+    .absent("half of `max_connections`"),
     Key::new("queue_max", Kind::Int(0, 1_000_000), "Requests that may wait for a connection.", "100").or("1024"),
     Key::new("queue_timeout", Kind::Duration(1), "How long one waits.", "\"2s\"").or("\"10s\""),
     Key::new("connect_timeout", Kind::Duration(1), "How long connecting may take.", "\"500ms\"").or("\"2s\""),
@@ -180,14 +188,6 @@ pub(crate) static MEMBER: Table = Table {
             "1",
         )
         .or("0"),
-    Key::new(
-        "upgraded_max",
-        Kind::Int(0, 100_000),
-        "Of these connections, those that may have changed to another protocol (WebSocket) on each member, as they stay for \
-         long. One more is answered with 503.",
-        "1000",
-    )
-    .absent("half of `max_connections`"),
         Key::new(
             "standby",
             Kind::Bool,
