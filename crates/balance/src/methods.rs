@@ -74,8 +74,8 @@ fn of_two(all: &[Candidate], dice: u64, cost: impl Fn(&Candidate) -> f64) -> Opt
         return all.first().map(|c| c.at);
     }
     let (high, low) = (dice >> 32, dice & 0xffff_ffff);
-    let first = high * count >> 32;
-    let second = (first + 1 + (low * (count - 1) >> 32)) % count;
+    let first = (high * count) >> 32;
+    let second = (first + 1 + ((low * (count - 1)) >> 32)) % count;
     let (a, b) = (all.get(first as usize)?, all.get(second as usize)?);
     // Among equals the first drawn, which is either of them by lot.
     Some(if cost(b) < cost(a) { b.at } else { a.at })

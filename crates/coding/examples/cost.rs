@@ -58,7 +58,7 @@ fn main() {
                 let runs: Vec<_> = (0..9).map(|_| once(piece)).collect();
                 let least = runs.iter().map(|run| run.1).fold(f64::MAX, f64::min);
                 let longest = runs.iter().map(|run| run.2).min().unwrap_or(0);
-                (runs[0].0, least, longest)
+                (runs.first().map_or(0, |run| run.0), least, longest)
             };
             let (small, large) = (best(8 << 10), best(32 << 10));
             println!(

@@ -204,12 +204,17 @@ pub fn is_coded(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_ENCODING).iter().any(|value| !identity(value))
 }
 
-/// Whether the client takes the coding that the answer came in.
+/// Codings that are registered (RFC 9110 §8.4.1, RFC 7932, RFC 8878), with the names of old.
+const REGISTERED: [&str; 7] = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
+
+/// Whether the client takes the coding that the answer came in. Of a name that nobody has registered nothing can be told:
+/// whatever the origin means by it, it means for everyone whom it was not told of.
 pub fn takes_as_it_came(request: &HeaderMap, answer: &HeaderMap) -> bool {
     answer.get_all(CONTENT_ENCODING).iter().all(|line| {
         let mut codings = line.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
         codings.all(|coding| {
-            coding.is_empty() || std::str::from_utf8(coding).is_ok_and(|name| takes(request, name))
+            let name = std::str::from_utf8(coding).unwrap_or_default();
+            !REGISTERED.iter().any(|known| name.eq_ignore_ascii_case(known)) || takes(request, name)
         })
     })
 }
@@ -375,6 +380,8 @@ mod tests {
         assert!(!takes_as_it_came(&asks("br"), &coded("gzip")));
         assert!(!takes_as_it_came(&HeaderMap::new(), &coded("gzip")));
         assert!(takes_as_it_came(&HeaderMap::new(), &coded("identity")));
+        assert!(takes_as_it_came(&asks("gzip"), &coded("of-its-own")));
+        assert!(!takes_as_it_came(&asks("gzip"), &coded("of-its-own, BR")));
         assert!(takes_as_it_came(&HeaderMap::new(), &HeaderMap::new()));
     }
 

@@ -50,7 +50,7 @@ pub fn unkeyed(rule: &Rule, parts: &RequestParts<'_>) -> Vec<String> {
         .keys()
         .filter(|name| {
             !NOT_INPUTS.contains(name)
-                && !(settles_codings && **name == ACCEPT_ENCODING)
+                && (!settles_codings || **name != ACCEPT_ENCODING)
                 && !rule.vary_headers.iter().any(|vary| vary.name == **name)
         })
         .map(|name| format!("header {name}"))

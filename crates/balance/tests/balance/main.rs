@@ -1,5 +1,11 @@
 //! What the balancer promises, by simulation: shares, health, sessions, retries. Nothing here looks inside.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests stop at their first surprise, like the tests"
+)]
+
 mod health;
 mod retries;
 mod sessions;

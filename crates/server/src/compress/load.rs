@@ -31,8 +31,8 @@ impl Load {
         if let Some((processor_before, before)) = self.last_us.replace(Some((processor_us, now_us))) {
             let passed = now_us.saturating_sub(before);
             let used = processor_us.saturating_sub(processor_before);
-            if passed > 0 {
-                self.busy_percent.set((used * 100 / passed).min(100));
+            if let Some(percent) = (used * 100).checked_div(passed) {
+                self.busy_percent.set(percent.min(100));
             }
         }
     }

@@ -19,9 +19,11 @@ pub struct Named {
 #[derive(Default)]
 pub struct Gates {
     all: Vec<Arc<Named>>,
-    /// For each site its own gate, then those of its rules.
-    by_site: Vec<(Option<Arc<Named>>, Vec<Option<Arc<Named>>>)>,
+    by_site: Vec<OfSite>,
 }
+
+/// A site's own gate, and those of its rules.
+type OfSite = (Option<Arc<Named>>, Vec<Option<Arc<Named>>>);
 
 /// What a request occupies until its last byte.
 #[derive(Debug, Default)]
