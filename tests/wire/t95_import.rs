@@ -295,6 +295,72 @@ fn every_directive_of_nginx_is_told_of() {
     assert_eq!(table["site"][0]["hosts"][0].as_str(), Some("maps.example"));
 }
 
+/// Whatever the seeds' and the sample's files are turned into is accepted; only folders and files that are not here are missed.
+#[test]
+fn what_is_written_is_accepted() {
+    for (source, name) in [
+        ("iis", "pictures.config"),
+        ("iis", "pictures-kernel.config"),
+        ("iis", "one-document.config"),
+        ("iis", "qdig.applicationHost.config"),
+        ("apache", "apache-linux.conf"),
+        ("apache", "apache-linux-wms.conf"),
+        ("apache", "apache-windows.conf"),
+        ("nginx", "nginx.conf"),
+    ] {
+        let (text, _) = import(&[source, &fragment(name).display().to_string()]);
+        let (code, said) = check(&text);
+        assert_eq!(code, Some(0), "{name}: {said}\n{text}");
+    }
+}
+
+/// What httpd and nginx kept away is kept away.
+#[test]
+fn guards_go_on_guarding() {
+    let origin = Origin::counting(&[("Cache-Control", "max-age=600")]);
+    let folder = Folder::new();
+    folder.write("www/index.html", "a file");
+    folder.write("www/staff/page.html", "staff only");
+    folder.write("www/inner/page.html", "for the inside");
+    // {SHA} of "pass".
+    let users = folder.write("users", "me:{SHA}nU4eI71bcnBGqeO0t9tXvY1u5oQ=\n").display().to_string();
+    let text = format!(
+        "events {{}}\nhttp {{\n  limit_req_zone $binary_remote_addr zone=z:1m rate=1r/m;\n  server {{\n    listen 8080;\n    server_name test;\n    \
+         root {0};\n    location /inner/ {{ allow 10.0.0.0/8; deny all; }}\n    location /own/ {{ allow 127.0.0.0/8; deny all; return 301 /; }}\n    \
+         location /staff/ {{ auth_basic \"staff\"; auth_basic_user_file {users}; }}\n    \
+         location /api/ {{ proxy_pass {1}; proxy_set_header Host $host; limit_req zone=z burst=2 nodelay; }}\n    \
+         location = /old {{ return 301 https://new.example/here; }}\n  }}\n}}\n",
+        folder.path("www").display(),
+        origin.url
+    );
+    let path = folder.write("nginx.conf", text).display().to_string();
+    let (text, _) = import(&["nginx", &path]);
+    let server = serve(&text);
+    assert_eq!(server.get("/", &[]).text(), "a file");
+    let inner = server.get("/inner/page.html", &[]);
+    assert_eq!((inner.status, inner.reason().as_str()), (403, "address-denied"), "{}", inner.text());
+    let asked = server.get("/staff/page.html", &[]);
+    assert_eq!(asked.status, 401);
+    assert_eq!(asked.field("www-authenticate"), Some("Basic realm=\"staff\", charset=\"UTF-8\""));
+    let wrong = server.get("/staff/page.html", &[("Authorization", "Basic bWU6d3Jvbmc=")]);
+    assert_eq!(wrong.status, 401);
+    let right = [("Authorization", "Basic bWU6cGFzcw==")];
+    for _ in 0..3 {
+        let answer = server.get("/staff/page.html", &right);
+        assert_eq!(
+            (answer.text().as_str(), answer.is_hit()),
+            ("staff only", false),
+            "{}",
+            answer.cache_status()
+        );
+    }
+    assert_eq!(server.get("/staff/page.html", &[]).status, 401, "nothing of it was kept for others");
+    let statuses: Vec<u16> = (0..4).map(|_| server.get("/api/x", &[]).status).collect();
+    assert!(statuses.starts_with(&[200, 200]) && statuses.ends_with(&[429]), "{statuses:?}");
+    let moved = server.get("/old", &[]);
+    assert_eq!((moved.status, moved.field("location")), (301, Some("https://new.example/here")));
+}
+
 #[test]
 fn guards_that_cannot_be_said_close_their_paths() {
     let folder = Folder::new();
