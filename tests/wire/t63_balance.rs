@@ -439,3 +439,36 @@ fn a_name_that_moves_takes_new_connections_with_it() {
         "{all}"
     );
 }
+
+/// A connection that has changed to another protocol occupies its member and its site's place for as long as it lasts.
+#[test]
+fn a_websocket_keeps_its_places() {
+    let origin = Origin::raw(|_, stream| {
+        let _ = stream.write_all(
+            b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n",
+        );
+        After::Keep
+    });
+    let server = before_with(
+        "limits = { concurrent_max = 1, queue_max = 0 }",
+        &members(&[&origin.url, &origin.url.replace("127.0.0.1", "localhost")]),
+    );
+    let used = || {
+        let all = server.json(&["limits"]);
+        let name = "site.one.limits.concurrent_max";
+        let gate =
+            all.as_array().unwrap().iter().find(|l| l["name"] == name).unwrap()["used"].as_u64().unwrap();
+        let all = server.json(&["upstream", "list"]);
+        (gate, member(&all, "a")["busy"].as_u64().unwrap() + member(&all, "b")["busy"].as_u64().unwrap())
+    };
+    let mut client = server.connect();
+    client.send(
+        "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    );
+    assert_eq!(client.one("GET").unwrap().status, 101);
+    assert_eq!(used(), (1, 1));
+    assert_eq!(server.get("/", &[]).reason(), "queue-full");
+    drop(client);
+    soon("its places are free", || (used() == (0, 0)).then_some(()));
+}
