@@ -95,3 +95,8 @@ fn slow_service() {
 fn upstreams() {
     follow("upstreams.md");
 }
+
+#[test]
+fn import() {
+    follow("import.md");
+}
