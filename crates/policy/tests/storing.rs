@@ -487,7 +487,7 @@ fn why_requests_go_forward() {
             | Lookup::StaleWhileRevalidate
             | Lookup::MaxStale
             | Lookup::OnlyIfCached => None,
-            Lookup::VaryMiss => Some("vary-miss"),
+            Lookup::VaryMiss | Lookup::CodingUnfit => Some("vary-miss"),
             Lookup::NoEntry | Lookup::Purged => Some("uri-miss"),
             Lookup::MethodNotCached => Some("method"),
             Lookup::PartMissing => Some("partial"),
