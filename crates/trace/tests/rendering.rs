@@ -97,10 +97,18 @@ fn lines_of_the_access_log() {
         String::from_utf8(line).unwrap(),
         "127.0.0.1 - - [20/Nov/2026:23:54:01 +0000] \"GET /img.php?Qwd=a&token=*** HTTP/1.1\" 200 12345 \
          \"http://gallery.example/?password=***\" \"curl/8 \\\"x\\\"\" cache=miss reason=no-entry tier=origin \
-         ttfb_us=61250 total_us=1300000 id=00000000000000ab host=gallery.example\n"
+         ttfb_us=61250 total_us=1300000 id=00000000000000ab host=gallery.example upstream=app \
+         elected=only-member tries=1 connect_us=90 answer_us=61000\n"
     );
-    let gone =
-        Record { status: 0, body_bytes: 0, referer: None, user_agent: None, url: "*".into(), ..record() };
+    let gone = Record {
+        status: 0,
+        body_bytes: 0,
+        referer: None,
+        user_agent: None,
+        url: "*".into(),
+        facts: Vec::new(),
+        ..record()
+    };
     let mut line = Vec::new();
     combined(&gone, &mut line);
     let line = String::from_utf8(line).unwrap();
@@ -113,6 +121,8 @@ fn lines_of_the_access_log() {
     assert_eq!(value.pointer("/user_agent").unwrap(), "curl/8 \"x\"");
     assert_eq!(value.pointer("/url").unwrap(), "http://gallery.example/img.php?Qwd=a&token=***");
     assert_eq!(value.pointer("/id").unwrap(), "00000000000000ab");
+    assert_eq!(value.pointer("/upstream").unwrap(), "app");
+    assert_eq!(value.pointer("/tries").unwrap(), 1);
 }
 
 #[test]
@@ -165,7 +175,7 @@ proptest! {
         prop_assert!(line.bytes().all(|b| (b' '..=b'~').contains(&b) || b == b'\n'));
         prop_assert_eq!(line.matches('\n').count(), 1);
         let fields = fields_of(&line).unwrap();
-        prop_assert_eq!(fields.len(), 16, "{}", line);
+        prop_assert_eq!(fields.len(), 21, "{}", line);
         prop_assert_eq!(fields[4].split(' ').count(), 3, "method, target and version in {}", line);
         prop_assert_eq!((&*fields[9], &*fields[10]), ("cache=miss", "reason=no-entry"));
 
