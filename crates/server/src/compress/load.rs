@@ -4,6 +4,8 @@
 //! then done instead (the answer goes out as it is, with its reason).
 
 use std::cell::Cell;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 
 /// One core's load, and the answers that are being compressed on it.
@@ -63,6 +65,21 @@ pub fn processor_us() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let (seconds, nanoseconds) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
     seconds.unwrap_or(0) * 1_000_000 + nanoseconds.unwrap_or(0) / 1_000
+}
+
+thread_local! {
+    /// What the scheduler says of this thread; opened once.
+    static SCHEDULED: Option<File> = File::open("/proc/thread-self/schedstat").ok();
+}
+
+/// Processor time of this thread as of the scheduler's last look at it (some milliseconds ago at most), µs. For who asks
+/// ten times a second that is enough, and it goes where the exact clock does not: under an instruction counter.
+pub fn scheduled_us() -> u64 {
+    let mut text = [0_u8; 64];
+    let read = SCHEDULED.with(|file| file.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()));
+    let text = read.and_then(|bytes| std::str::from_utf8(text.get(..bytes)?).ok());
+    let ns = text.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    ns.map_or_else(processor_us, |ns| ns / 1_000)
 }
 
 #[cfg(test)]

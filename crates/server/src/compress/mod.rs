@@ -8,6 +8,6 @@ mod load;
 mod tally;
 mod workers;
 
-pub use load::{Load, Stream, processor_us};
+pub use load::{Load, Stream, processor_us, scheduled_us};
 pub use tally::{FormsMade, Kept, Row, Tally};
 pub use workers::{Order, Workers};

@@ -5,7 +5,7 @@ use super::meet::{Ends, connect, connect_tls};
 use super::side::{Side, bounds, connection, hot_listener, limits};
 use super::tunnel;
 use crate::clock;
-use crate::compress::processor_us;
+use crate::compress::scheduled_us;
 use crate::pipeline::{self, Connection};
 use crate::state::{Core, Job, Shared};
 use http::StatusCode;
@@ -158,7 +158,7 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
     loop {
         tick.tick().await;
         hub.sweep();
-        core.load.look(processor_us(), clock::mono_us());
+        core.load.look(scheduled_us(), clock::mono_us());
         core.counters.busy_percent.set(core.load.busy_percent());
         core.counters.coding_streams.set(core.load.streams());
         ticks += 1;
