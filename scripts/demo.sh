@@ -39,32 +39,6 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 trap 'printf "%sfailed: %s%s\n" "$red" "$BASH_COMMAND" "$plain" >&2' ERR
 
-# Says what comes next, and remembers it for the case that it fails.
-chapter() {
-    step=$*
-    say "$*"
-}
-# Shows a command as a user would type it, then runs it.
-run() {
-    local word shown=''
-    for word in "$@"; do
-        [[ $word =~ ^[A-Za-z0-9_./:=,@%+-]+$ ]] || word="'$word'"
-        shown+=" ${word#"$bin/"}"
-    done
-    printf '%s$%s%s\n' "$bold" "$shown" "$plain"
-    "$@"
-}
-# Waits up to 30 s for a command to succeed while a process lives.
-await() {
-    local pid=$1 what=$2
-    shift 2
-    for _ in $(seq 300); do
-        "$@" >/dev/null 2>&1 && return
-        kill -0 "$pid" 2>/dev/null || die "$what ended before it was ready"
-        sleep 0.1
-    done
-    die "$what was not ready within 30 s"
-}
 # A number of a run's JSON: the first of this name.
 number() { grep -oE "\"$2\": *[0-9.]+" "$1" | head -n 1 | grep -oE '[0-9.]+$'; }
 

@@ -14,6 +14,33 @@ die() {
     exit 1
 }
 
+# Says what comes next, and remembers it in $step for the case that it fails.
+chapter() {
+    step=$*
+    say "$*"
+}
+# Shows a command as a user would type it (programs of $bin without their folder), then runs it.
+run() {
+    local word shown=''
+    for word in "$@"; do
+        [[ $word =~ ^[A-Za-z0-9_./:=,@%+-]+$ ]] || word="'$word'"
+        shown+=" ${word#"${bin:+$bin/}"}"
+    done
+    printf '%s$%s%s\n' "$bold" "$shown" "$plain"
+    "$@"
+}
+# Waits up to 30 s for a command to succeed while a process lives.
+await() {
+    local pid=$1 name=$2
+    shift 2
+    for _ in $(seq 300); do
+        "$@" >/dev/null 2>&1 && return
+        kill -0 "$pid" 2>/dev/null || die "$name ended before it was ready"
+        sleep 0.1
+    done
+    die "$name was not ready within 30 s"
+}
+
 # The oldest toolchain that builds this, from the one place that says so.
 rust_wanted() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
 

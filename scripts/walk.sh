@@ -16,31 +16,6 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-chapter() {
-    step=$*
-    say "$*"
-}
-# Shows a command as a user would type it, then runs it.
-run() {
-    local word shown=''
-    for word in "$@"; do
-        [[ $word =~ ^[A-Za-z0-9_./:=,@%+-]+$ ]] || word="'$word'"
-        shown+=" ${word#"$bin/"}"
-    done
-    printf '%s$%s%s\n' "$bold" "$shown" "$plain"
-    "$@"
-}
-# Waits up to 30 s for a command to succeed while a process lives.
-await() {
-    local pid=$1 name=$2
-    shift 2
-    for _ in $(seq 300); do
-        "$@" >/dev/null 2>&1 && return
-        kill -0 "$pid" 2>/dev/null || die "$name ended before it was ready"
-        sleep 0.1
-    done
-    die "$name was not ready within 30 s"
-}
 # start_samovar NAME ARGUMENT…: site_NAME and admin_NAME are where it is.
 start_samovar() {
     local name=$1 log=$out/samovar-$1.log ready=$out/ready-$1.json

@@ -422,7 +422,7 @@ fn places_of_clients_that_left_come_back() {
 }
 
 #[test]
-fn a_name_that_moves_takes_new_connections_with_it() {
+fn a_name_that_holds_keeps_its_connections() {
     // `localhost` is looked up like any name, and has an address everywhere.
     let a = named("a");
     let url = a.url.replace("127.0.0.1", "localhost");

@@ -147,7 +147,7 @@ impl Balancer {
             self.purse.earn(self.settings.retries.budget);
         }
         if let ([member], []) = (&*self.settings.members, ask.tried)
-            && member.admin != Admin::Disabled
+            && member.admin == Admin::Enabled
         {
             return Ok(self.take(now_ms, 0, Elect::Only, Vec::new()));
         }

@@ -120,6 +120,22 @@ pub struct Retries {
 }
 
 impl Settings {
+    /// Of a single member: there is nobody to choose among, to spare it, or to ask instead.
+    pub fn of_one(member: Member) -> Settings {
+        Settings {
+            method: Method::Requests,
+            members: vec![member],
+            slow_start_ms: 0,
+            eject: Eject { after: 0, for_ms: 0, max_part: 0.0 },
+            probe: None,
+            retries: Retries {
+                tries: 1,
+                budget: 0.0,
+                on: Failures { connect: false, reset: false, timeout: false, status: Vec::new() },
+            },
+        }
+    }
+
     /// New settings, with what was changed while the old ones ran, as far as the new ones say what the old ones said:
     /// `before` is what the file said, `live` what held in the end.
     pub fn carrying(mut self, before: &Settings, live: &Settings) -> Settings {

@@ -163,7 +163,8 @@ impl Prepared {
         self.one_form
     }
 
-    pub(crate) fn is_coded(&self) -> bool {
+    /// Whether it is in a coding that was chosen for its client.
+    pub fn is_coded(&self) -> bool {
         self.coded
     }
 

@@ -39,6 +39,11 @@ impl Peer {
         Peer { address, literal, resolve_every, known, turn, carried: Arc::default() }
     }
 
+    /// Whether it listens at a name, which may move.
+    pub(crate) fn is_named(&self) -> bool {
+        matches!(self.address, Address::Tcp(..)) && self.literal.is_none()
+    }
+
     /// Bytes to and from it since the start.
     pub(crate) fn carried(&self) -> (u64, u64) {
         self.carried.get()
@@ -110,4 +115,51 @@ impl Peer {
 /// Brackets belong to URLs, not to the resolver.
 fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(host: &str, resolve_every: Duration, known: &[&str]) -> Peer {
+        let peer = Peer::new(Address::Tcp(host.to_owned(), 80), resolve_every);
+        let addresses = known.iter().map(|a| a.parse().unwrap()).collect();
+        *peer.known() = Known { addresses, at: Some(Instant::now()) };
+        peer
+    }
+
+    fn at(address: &str) -> Option<SocketAddr> {
+        Some(address.parse().unwrap())
+    }
+
+    #[test]
+    fn connections_to_addresses_that_a_name_has_no_more_are_not_used() {
+        let peer = named("app.internal", Duration::from_secs(10), &["10.0.0.1:80", "10.0.0.2:80"]);
+        assert!(peer.is_named() && peer.still_is(at("10.0.0.2:80")));
+        peer.known().addresses = ["10.0.0.1:80".parse().unwrap()].into();
+        assert!(peer.still_is(at("10.0.0.1:80")) && !peer.still_is(at("10.0.0.2:80")));
+        // An address is no name, and stays what it is.
+        let literal = Peer::new(Address::Tcp("[::1]".to_owned(), 80), Duration::from_secs(10));
+        assert!(!literal.is_named() && literal.still_is(at("10.0.0.9:80")));
+    }
+
+    #[tokio::test]
+    async fn a_name_is_looked_up_again_and_what_was_known_outlives_a_resolver_that_fails() {
+        let limit = Duration::from_secs(5);
+        // It has moved since: what is known now is what the system says.
+        let moved = named("localhost", Duration::ZERO, &["10.0.0.1:80"]);
+        moved.look_up(limit).await;
+        assert!(
+            moved.known().addresses.iter().all(|a| a.ip().is_loopback()),
+            "{:?}",
+            moved.known().addresses
+        );
+        // Until it is time, nobody is asked.
+        let young = named("localhost", Duration::from_secs(3600), &["10.0.0.1:80"]);
+        young.look_up(limit).await;
+        assert!(young.still_is(at("10.0.0.1:80")));
+        let failing = named("no-such-name.invalid", Duration::ZERO, &["10.0.0.1:80"]);
+        failing.look_up(limit).await;
+        assert!(failing.still_is(at("10.0.0.1:80")));
+    }
 }

@@ -117,8 +117,12 @@ fn where_all_seem_ill_one_is_asked_all_the_same() {
 fn a_single_member_that_is_disabled_takes_nothing() {
     let mut b = balancer(Method::Requests, &[1]);
     assert_eq!(elect(&mut b, 0).why, Elect::Only);
-    b.change(0, 0, &Change { admin: Some(Admin::Disabled), ..Change::default() });
-    assert!(b.elect(0, &ask()).is_err());
+    for admin in [Admin::Disabled, Admin::Drain] {
+        b.change(0, 0, &Change { admin: Some(admin), ..Change::default() });
+        assert!(b.elect(0, &ask()).is_err(), "{admin:?}");
+    }
+    let of_session = Ask { route: Some("ra"), ..ask() };
+    assert_eq!(b.elect(0, &of_session).unwrap().why, Elect::Sticky, "draining keeps its sessions");
 }
 
 #[test]

@@ -131,20 +131,25 @@ fn zone<'c>(kind: &str, name: &str, conf: &'c Conf<'_, '_>) -> Option<&'c Direct
     conf.zones.iter().find(is_named)
 }
 
+/// The part of a request that a variable names: `header:NAME`, `cookie:NAME` or `query:NAME`.
+pub(super) fn part_named(name: &str) -> Option<String> {
+    match (name.strip_prefix("http_"), name.strip_prefix("cookie_"), name.strip_prefix("arg_")) {
+        (Some(field), _, _) if spell::field_name(field).is_some() => {
+            Some(format!("header:{}", field.replace('_', "-")))
+        }
+        (_, Some(cookie), _) if spell::field_name(cookie).is_some() => Some(format!("cookie:{cookie}")),
+        (_, _, Some(query)) if spell::field_name(query).is_some() => Some(format!("query:{query}")),
+        _ => None,
+    }
+}
+
 /// Whom a zone tells apart.
 fn by(key: &str) -> Option<String> {
     let name = key.strip_prefix('$')?;
     Some(match name {
         "binary_remote_addr" | "remote_addr" => "client".to_owned(),
         "server_name" | "host" | "server_port" => "all".to_owned(),
-        _ => match (name.strip_prefix("http_"), name.strip_prefix("cookie_"), name.strip_prefix("arg_")) {
-            (Some(field), _, _) if spell::field_name(field).is_some() => {
-                format!("header:{}", field.replace('_', "-"))
-            }
-            (_, Some(cookie), _) if spell::field_name(cookie).is_some() => format!("cookie:{cookie}"),
-            (_, _, Some(query)) if spell::field_name(query).is_some() => format!("query:{query}"),
-            _ => return None,
-        },
+        _ => return part_named(name),
     })
 }
 

@@ -242,14 +242,7 @@ fn hash_by(key: &str) -> Option<String> {
         "request_uri" => "url".to_owned(),
         "uri" | "document_uri" => "path".to_owned(),
         "remote_addr" | "binary_remote_addr" => "client".to_owned(),
-        _ => match (name.strip_prefix("http_"), name.strip_prefix("cookie_"), name.strip_prefix("arg_")) {
-            (Some(field), _, _) if spell::field_name(field).is_some() => {
-                format!("header:{}", field.replace('_', "-"))
-            }
-            (_, Some(cookie), _) if spell::field_name(cookie).is_some() => format!("cookie:{cookie}"),
-            (_, _, Some(query)) if spell::field_name(query).is_some() => format!("query:{query}"),
-            _ => return None,
-        },
+        _ => return super::guards::part_named(name),
     })
 }
 

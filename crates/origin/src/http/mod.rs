@@ -108,6 +108,11 @@ impl HttpUpstream {
         self.peer.carried()
     }
 
+    /// Whether it listens at a name, which may move.
+    pub fn is_named(&self) -> bool {
+        self.peer.is_named()
+    }
+
     /// Looks its name up again if that was long ago. To be called about once a second.
     pub async fn look_up(&self) {
         self.peer.look_up(self.settings.limits.connect_timeout).await;

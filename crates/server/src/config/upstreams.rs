@@ -4,6 +4,7 @@
 
 use samovar_balance::Sticky;
 use samovar_origin::{Address, UpstreamLimits};
+use samovar_rules::RateBy;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,14 +59,8 @@ pub enum HashBy {
     Url,
     /// The path.
     Path,
-    /// The client's address.
-    Client,
-    /// A request field, in lower case.
-    Header(String),
-    /// A cookie.
-    Cookie(String),
-    /// A variable of the query.
-    Query(String),
+    /// The client, or what it says of itself: as requests are counted by.
+    Part(RateBy),
 }
 
 /// How members are asked whether they are well.
@@ -115,24 +110,16 @@ impl HashBy {
     /// # Errors
     /// What to write instead.
     pub fn parse(text: &str) -> Result<HashBy, String> {
-        let named = |name: &str| match name.is_empty() {
-            true => Err("a name must follow the colon".to_owned()),
-            false => Ok(name.to_owned()),
-        };
-        match text.split_once(':') {
-            None if text == "url" => Ok(HashBy::Url),
-            None if text == "path" => Ok(HashBy::Path),
-            None if text == "client" => Ok(HashBy::Client),
-            Some(("header", name)) => match http::HeaderName::try_from(name) {
-                Ok(name) => Ok(HashBy::Header(name.as_str().to_owned())),
-                Err(_) => Err(format!("{name:?} is no field name")),
-            },
-            Some(("cookie", name)) => named(name).map(HashBy::Cookie),
-            Some(("query", name)) => named(name).map(HashBy::Query),
-            _ => {
-                Err("write \"url\", \"path\", \"client\", \"header:NAME\", \"cookie:NAME\" or \"query:NAME\""
-                    .to_owned())
-            }
+        match text {
+            "url" => Ok(HashBy::Url),
+            "path" => Ok(HashBy::Path),
+            _ => RateBy::new(text).filter(|by| *by != RateBy::All).map(HashBy::Part).ok_or_else(|| {
+                match text.split_once(':') {
+                    Some(("header", name)) if !name.is_empty() => format!("{name:?} is no field name"),
+                    _ => "write \"url\", \"path\", \"client\", \"header:NAME\", \"cookie:NAME\" or \"query:NAME\""
+                        .to_owned(),
+                }
+            }),
         }
     }
 }
@@ -160,23 +147,7 @@ impl UpstreamSettings {
             places: vec![place],
             host: None,
             limits,
-            balance: samovar_balance::Settings {
-                method: samovar_balance::Method::Requests,
-                members: vec![member],
-                slow_start_ms: 0,
-                eject: samovar_balance::Eject { after: 5, for_ms: 10_000, max_part: 0.5 },
-                probe: None,
-                retries: samovar_balance::Retries {
-                    tries: 1,
-                    budget: 0.2,
-                    on: samovar_balance::Failures {
-                        connect: true,
-                        reset: true,
-                        timeout: false,
-                        status: Vec::new(),
-                    },
-                },
-            },
+            balance: samovar_balance::Settings::of_one(member),
             hash_by: HashBy::Url,
             sticky: None,
             probe: None,

@@ -53,7 +53,7 @@ impl Question {
         // Ours alone: a client that claimed capabilities would be answered, through the cache, for everyone.
         headers
             .insert(samovar_policy::CAPABILITY_FIELD, HeaderValue::from_static(samovar_policy::CAPABILITY));
-        if coding::wish_of(&x.snapshot, route).is_some() {
+        if route.rule_in(&x.snapshot).is_some_and(|rule| rule.coding.is_some()) {
             // What was made of its tags here it does not know.
             samovar_policy::plain_tags(&mut headers);
         }

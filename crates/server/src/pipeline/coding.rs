@@ -62,13 +62,11 @@ pub(super) fn wish_of(snapshot: &Snapshot, route: &Route) -> Option<Arc<CodingWi
 
 /// Decides, notes why, and makes the fields those of what goes out.
 pub(super) fn plan(x: &mut Exchange, route: Option<&Route>, of: &Of<'_>, headers: &mut HeaderMap) -> Plan {
-    let snapshot = Arc::clone(&x.snapshot);
-    let Some(wish) = route.and_then(|route| route.rule_in(&snapshot)?.coding.as_ref()) else {
-        return Plan::Plain;
-    };
     if of.tier == Tier::Own {
         return Plan::Plain;
     }
+    let Some(wish) = route.and_then(|route| wish_of(&x.snapshot, route)) else { return Plan::Plain };
+    let wish = &*wish;
     if of.status == StatusCode::NOT_MODIFIED {
         confirmed_by_origin(x, wish, headers);
         return Plan::Plain;

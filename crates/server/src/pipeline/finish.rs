@@ -283,9 +283,10 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
     if hit.share == Share::NotModified {
         counters.hot_not_modified.add(1);
     }
-    let copy = hit.prepared.info().downcast_ref::<Copy>();
-    if let Some((row, plain_bytes)) = copy.and_then(|copy| copy.coded.as_ref())
+    let copy = || hit.prepared.info().downcast_ref::<Copy>();
+    if hit.prepared.is_coded()
         && hit.share == Share::Whole
+        && let Some((row, plain_bytes)) = copy().and_then(|copy| copy.coded.as_ref())
     {
         row.add(*plain_bytes, hit.body_bytes);
     }
@@ -293,7 +294,7 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
     if !logged && counters.hot.get() % HOT_SAMPLE != 1 {
         return;
     }
-    if let Some(copy) = copy {
+    if let Some(copy) = copy() {
         copy.hot.entry().add_hits(if logged { 1 } else { HOT_SAMPLE });
     }
     let key = hit.prepared.key();

@@ -154,18 +154,8 @@ impl Upstream {
                 Some(query) => [path, b"?", query.as_bytes()].concat(),
                 None => path.to_vec(),
             },
-            HashBy::Client => asked.client.remote.map_or(Vec::new(), |a| a.ip().to_string().into_bytes()),
-            HashBy::Header(name) => asked.headers.get(name).map_or(Vec::new(), |v| v.as_bytes().to_vec()),
-            HashBy::Cookie(name) => {
-                let fields = asked.headers.get_all(COOKIE).iter().filter_map(|v| v.to_str().ok());
-                let mut pairs = fields.flat_map(|field| field.split(';')).filter_map(|p| p.split_once('='));
-                let value = pairs.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim());
-                value.unwrap_or_default().as_bytes().to_vec()
-            }
-            HashBy::Query(name) => {
-                let mut pairs =
-                    query.into_iter().flat_map(|q| q.split('&')).filter_map(|p| p.split_once('='));
-                pairs.find(|(key, _)| key == name).map_or(Vec::new(), |(_, value)| value.as_bytes().to_vec())
+            HashBy::Part(by) => {
+                by.value(asked.client.remote.map(|address| address.ip()), query, &asked.headers)
             }
         }
     }

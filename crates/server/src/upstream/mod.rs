@@ -221,6 +221,14 @@ impl Server {
         }
     }
 
+    /// Whether it listens at a name, which may move.
+    fn is_named(&self) -> bool {
+        match self {
+            Server::Http(upstream) => upstream.is_named(),
+            Server::FastCgi(app) => app.is_named(),
+        }
+    }
+
     fn close_idle(&self, now: Instant) {
         match self {
             Server::Http(upstream) => upstream.close_idle(now),

@@ -34,7 +34,7 @@ impl Upstream {
     pub fn tend(self: &Arc<Self>) {
         let now_ms = clock::now().mono_ms;
         for (at, member) in self.members.iter().enumerate() {
-            if member.probing.begins_look_up(now_ms) {
+            if member.server.is_named() && member.probing.begins_look_up(now_ms) {
                 let upstream = Arc::clone(self);
                 tokio::task::spawn_local(async move {
                     let Some(member) = upstream.members.get(at) else { return };
