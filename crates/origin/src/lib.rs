@@ -13,6 +13,7 @@ mod gate;
 mod http;
 mod peer;
 mod pool;
+mod spare;
 mod types;
 mod upload;
 mod watch;

@@ -82,7 +82,7 @@ fn sites(rules: usize) -> Sites {
                 2 => format!("/app{at}/*/edit"),
                 _ => format!("/page{at}.html"),
             };
-            Rule { id: format!("r{at}"), path: PathGlob::new(&text).ok(), ..Rule::default() }
+            Rule { id: format!("r{at}").into(), path: PathGlob::new(&text).ok(), ..Rule::default() }
         })
         .collect();
     if rules > 0 {

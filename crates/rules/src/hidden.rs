@@ -6,14 +6,15 @@
 use crate::glob::{Kind, Shape};
 use crate::path::{extension, last_segment};
 use crate::types::{PathGlob, Rule, Site};
+use std::sync::Arc;
 
 /// Pairs of a rule that can never be chosen and the first earlier rule that covers it, by id.
-pub fn hidden_rules(site: &Site) -> Vec<(String, String)> {
+pub fn hidden_rules(site: &Site) -> Vec<(Arc<str>, Arc<str>)> {
     let mut found = Vec::new();
     for (at, rule) in site.rules.iter().enumerate() {
         let by = site.rules.iter().take(at).find(|earlier| covers(earlier, rule));
         if let Some(by) = by {
-            found.push((rule.id.clone(), by.id.clone()));
+            found.push((Arc::clone(&rule.id), Arc::clone(&by.id)));
         }
     }
     found
@@ -174,7 +175,7 @@ mod tests {
                 other => rule(id, other),
             };
             let found = hidden_rules(&site(vec![parse("one", earlier), parse("two", later)]));
-            let pair = ("two".to_owned(), "one".to_owned());
+            let pair: (Arc<str>, Arc<str>) = ("two".into(), "one".into());
             assert_eq!(found.contains(&pair), expected, "{earlier:?} hides {later:?}");
         }
     }

@@ -35,15 +35,23 @@ pub(crate) fn default_port(scheme: &str) -> Option<u16> {
 
 fn normalise_name(name: &str) -> Option<String> {
     let name = name.strip_suffix('.').unwrap_or(name);
-    let fine = name.len() <= NAME_MAX_BYTES && name.as_bytes().split(|byte| *byte == b'.').all(is_label);
-    fine.then(|| name.to_ascii_lowercase())
+    (name.len() <= NAME_MAX_BYTES && is_labels(name)).then(|| name.to_ascii_lowercase())
 }
 
-/// Letters, digits and hyphens, and the underscore that private networks use.
-fn is_label(label: &[u8]) -> bool {
-    let length = label.len();
-    (1..=LABEL_MAX_BYTES).contains(&length)
-        && label.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+/// Labels between dots: letters, digits and hyphens, and the underscore that private networks use.
+fn is_labels(name: &str) -> bool {
+    let mut label_bytes = 0;
+    for byte in name.bytes() {
+        match byte {
+            b'.' if label_bytes == 0 => return false,
+            b'.' => label_bytes = 0,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' if label_bytes < LABEL_MAX_BYTES => {
+                label_bytes += 1
+            }
+            _ => return false,
+        }
+    }
+    label_bytes > 0
 }
 
 /// Outer `None`: not a port. Inner `None`: none given; RFC 3986 §3.2.3 allows `host:`.

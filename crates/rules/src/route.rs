@@ -14,6 +14,7 @@ use crate::types::{RequestParts, Routed, Rule, Site, Sites, TargetId};
 use http::Method;
 use samovar_reason::{Explain, Route};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Where a request goes and under which key.
 ///
@@ -32,7 +33,7 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     let asked_path = rewritten.as_ref().map_or(path.as_str(), |rewritten| &rewritten.path);
     let target = rule.target.unwrap_or_else(|| PathFacts::of(asked_path, parts.method).target(site));
     let site_in_key =
-        shares_urls(sites, site, site_reason, &host, parts.listener_port).then_some(site.name.as_str());
+        shares_urls(sites, site, site_reason, &host, parts.listener_port).then_some(&*site.name);
     let place = Place { scheme, host: &host, path: &path, query: parts.query, site: site_in_key };
     let key = key::build(&place, rule, parts.headers);
     let relevant_cookie_names = relevant_cookies(rule, parts.headers);
@@ -194,10 +195,10 @@ impl<'p> PathFacts<'p> {
 }
 
 /// The first rule that matches, why, and the later ones that would have.
-fn choose_rule<'s>(site: &'s Site, facts: &PathFacts<'_>) -> (&'s Rule, Route, Vec<&'s str>) {
+fn choose_rule<'s>(site: &'s Site, facts: &PathFacts<'_>) -> (&'s Rule, Route, Vec<&'s Arc<str>>) {
     let mut matching = site.rules.iter().filter(|rule| facts.matches(rule));
     match matching.next() {
-        Some(rule) => (rule, Route::RuleMatched, matching.map(|beaten| beaten.id.as_str()).collect()),
+        Some(rule) => (rule, Route::RuleMatched, matching.map(|beaten| &beaten.id).collect()),
         None => (&site.otherwise, Route::NoRule, Vec::new()),
     }
 }

@@ -22,7 +22,7 @@ pub struct Sites {
 #[derive(Clone, Debug)]
 pub struct Site {
     /// Its name, unique.
-    pub name: String,
+    pub name: Arc<str>,
     /// Hosts, lower case without port: `gallery.example`, `*.gallery.example`. Empty on a default site.
     pub hosts: Vec<String>,
     /// Listener ports it is limited to; empty for all.
@@ -50,7 +50,7 @@ pub struct Site {
 #[derive(Clone, Debug, Default)]
 pub struct Rule {
     /// Stable id, unique in the site: `r1`… in file order unless named.
-    pub id: String,
+    pub id: Arc<str>,
     /// Path glob (`/admin/**`, `*.jpg`), matched against the normalised path; `None` for any.
     pub path: Option<PathGlob>,
     /// Extensions with the dot, lower case; empty for any.
@@ -213,7 +213,7 @@ pub struct Routed<'s> {
     /// Why this rule.
     pub rule_reason: Route,
     /// Ids of later rules that would have matched too.
-    pub beaten: Vec<&'s str>,
+    pub beaten: Vec<&'s Arc<str>>,
     /// What the request goes to by extension alone (files may still resolve an index document to a handler).
     pub target: TargetId,
     /// Host in canonical spelling, with a non-default port: what the key and the origin see.

@@ -90,7 +90,7 @@ fn sites() -> impl Strategy<Value = Sites> {
     let site = (hosts, any::<bool>(), prop::collection::vec(rule(), 0..4)).prop_map(
         |(hosts, default, mut rules)| {
             for (at, rule) in rules.iter_mut().enumerate() {
-                rule.id = format!("r{at}");
+                rule.id = format!("r{at}").into();
             }
             Site {
                 name: "s".into(),
@@ -325,7 +325,7 @@ proptest! {
             cache_status: true,
         };
         for (at, rule) in site.rules.iter_mut().enumerate() {
-            rule.id = format!("r{at}");
+            rule.id = format!("r{at}").into();
         }
         let hidden = hidden_rules(&site);
         let sites = Sites { sites: vec![site] };
@@ -333,8 +333,8 @@ proptest! {
             if let Ok(routed) = route(&sites, &request.parts()) {
                 prop_assert!(hidden.iter().all(|(id, _)| *id != routed.rule.id), "{:?} {:?}", routed.rule, request);
                 for (id, by) in &hidden {
-                    if routed.beaten.contains(&id.as_str()) {
-                        prop_assert!(routed.rule.id == *by || routed.beaten.contains(&by.as_str()));
+                    if routed.beaten.contains(&id) {
+                        prop_assert!(routed.rule.id == *by || routed.beaten.contains(&by));
                     }
                 }
             }

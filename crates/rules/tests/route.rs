@@ -68,7 +68,7 @@ fn sites_by_host_wildcard_port_and_default() {
         let parts = RequestParts { listener_port: port, ..parts(host, "/p", &none) };
         match route(&sites, &parts) {
             Ok(routed) => {
-                assert_eq!((routed.site.name.as_str(), routed.site_reason), (name, reason), "{host}");
+                assert_eq!((&*routed.site.name, routed.site_reason), (name, reason), "{host}");
                 assert_eq!(routed.host, seen, "{host}");
                 // Those that share URLs with another: on its own port; under a name that another's wildcard covers.
                 let shares = matches!(name, "admin" | "default");
@@ -149,7 +149,8 @@ fn the_first_rule_that_matches() {
     ] {
         let parts = RequestParts { method: &method, ..parts("h", path, &none) };
         let routed = route(&sites, &parts).unwrap();
-        assert_eq!((routed.rule.id.as_str(), routed.beaten.as_slice()), (chosen, beaten), "{path}");
+        let others: Vec<&str> = routed.beaten.iter().map(|id| &***id).collect();
+        assert_eq!((&*routed.rule.id, others.as_slice()), (chosen, beaten), "{path}");
         let expected = if chosen == "otherwise" { Route::NoRule } else { Route::RuleMatched };
         assert_eq!(routed.rule_reason, expected);
     }
@@ -218,7 +219,7 @@ fn urls_that_people_type() {
     }
     let strict = Sites { sites: sites.sites[..2].to_vec() };
     // The port that clients see may not be the listener's.
-    assert_eq!(url_key(&strict, "https://b.example/", &none).unwrap().site.name, "b");
+    assert_eq!(&*url_key(&strict, "https://b.example/", &none).unwrap().site.name, "b");
     for (url, why) in [
         ("/x", Route::UnknownHost),
         ("http://c.example/", Route::UnknownHost),

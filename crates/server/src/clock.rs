@@ -12,13 +12,18 @@ const START_MS: u64 = 1 << 38;
 
 /// Both clocks, now.
 pub fn now() -> Now {
-    Now { mono_ms: mono_us() / 1_000, wall_ms: wall_ms() }
+    Now { mono_ms: mono_ms(), wall_ms: wall_ms() }
 }
 
 /// Monotonic now, µs; comparable with [`Now::mono_ms`] times 1,000.
 pub fn mono_us() -> u64 {
     let start = START.get_or_init(Instant::now);
     START_MS * 1_000 + start.elapsed().as_micros() as u64
+}
+
+/// Monotonic now, ms; as [`Now::mono_ms`].
+pub fn mono_ms() -> u64 {
+    mono_us() / 1_000
 }
 
 /// Milliseconds since the Unix epoch.

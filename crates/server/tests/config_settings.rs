@@ -75,8 +75,8 @@ fn the_example_of_the_design() {
     assert_eq!(php.root, Path::new("/srv/gallery"));
     assert_eq!(php.upstream.limits.max_connections, 64);
     let [admin, pages] = gallery.rules.as_slice() else { panic!("two rules") };
-    assert_eq!((admin.id.as_str(), admin.wishes.lifetime), ("r1", LifetimeWish::Never));
-    assert_eq!((pages.id.as_str(), pages.wishes.lifetime), ("r2", LifetimeWish::For(30_000)));
+    assert_eq!((&*admin.id, admin.wishes.lifetime), ("r1", LifetimeWish::Never));
+    assert_eq!((&*pages.id, pages.wishes.lifetime), ("r2", LifetimeWish::For(30_000)));
     assert_eq!(pages.extensions, [".php"]);
     assert!(matches!(&pages.vary_query, QueryKey::Keep(k) if k.len() == 4));
     assert!(pages.hot.enabled);
@@ -115,10 +115,7 @@ fn what_holds_when_nothing_is_written() {
     assert_eq!((&s.log.access, s.log.format), (&AccessLog::Stderr, LogFormat::Combined));
     assert_eq!(s.hot, HotWish::default(), "declared defaults and the type's own agree");
     let one = &s.sites.sites[0];
-    assert_eq!(
-        (one.name.as_str(), one.canonical_host.as_str(), one.cache_status),
-        ("default", "localhost", true)
-    );
+    assert_eq!((&*one.name, one.canonical_host.as_str(), one.cache_status), ("default", "localhost", true));
     let w = &one.otherwise.wishes;
     assert_eq!(
         (w.lifetime, w.heuristic_factor, w.heuristic_max_ms),
@@ -281,7 +278,7 @@ fn rules_take_what_they_do_not_write_from_their_site() {
     assert_eq!((rules[1].wishes.lifetime, rules[1].hot.enabled), (LifetimeWish::Respect, true));
     assert!(rules[1].ignore_cookies.is_empty());
     assert_eq!(rules[2].wishes.lifetime, LifetimeWish::Never);
-    assert_eq!(rules.iter().map(|r| r.id.as_str()).collect::<Vec<_>>(), ["r1", "r2", "r3"]);
+    assert_eq!(rules.iter().map(|r| r.id.to_string()).collect::<Vec<_>>(), ["r1", "r2", "r3"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::redact::redact_key;
 use crate::types::{Elected, Fact};
 use samovar_reason::Explain;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A fact in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,16 +57,14 @@ impl Told {
 /// Puts a fact into words.
 pub(crate) fn tell(fact: &Fact) -> Told {
     match fact {
-        Fact::Site(reason, site) => {
-            Told::because("site", *reason).detail(site.clone()).data("site", site.clone())
-        }
+        Fact::Site(reason, site) => Told::because("site", *reason).detail(&**site).data("site", &**site),
         Fact::Rule(reason, rule, later) => {
             let others =
                 if later.is_empty() { String::new() } else { format!(", before {}", later.join(", ")) };
             Told::because("rule", *reason)
                 .detail(format!("{rule}{others}"))
-                .data("rule", rule.clone())
-                .data("also_matched", later.clone())
+                .data("rule", &**rule)
+                .data("also_matched", later.iter().map(|id| Value::from(&**id)).collect::<Value>())
         }
         Fact::Key(key) => self::key(&redact_key(key)),
         Fact::Unkeyed(inputs) => {
@@ -134,13 +133,12 @@ pub(crate) fn tell(fact: &Fact) -> Told {
 pub(crate) fn weight_bytes(fact: &Fact) -> usize {
     let all = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<String>()).sum::<usize>();
     match fact {
-        Fact::Site(_, text)
-        | Fact::Key(text)
-        | Fact::Upstream(_, text)
-        | Fact::Files(_, text)
-        | Fact::Upgrade(_, text) => text.len(),
+        Fact::Upstream(_, text) | Fact::Files(_, text) | Fact::Upgrade(_, text) => text.len(),
+        Fact::Key(text) => text.len(),
+        // But for the name of a host that no site serves the text is the configuration's.
+        Fact::Site(_, text) => text.len(),
         Fact::Gate(_, text) | Fact::Change(_, text) => text.len(),
-        Fact::Rule(_, text, later) => text.len() + all(later),
+        Fact::Rule(_, _, later) => later.len() * size_of::<Arc<str>>(),
         Fact::Unkeyed(texts) | Fact::Cookies(texts) => all(texts),
         Fact::Overridden(words) => words.len() * size_of::<&str>(),
         Fact::Invalidated(_, what) => all(what),
@@ -151,8 +149,8 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
             size_of::<Elected>() + upstream.len() + member.len() + passed.sum::<usize>()
         }
         Fact::Retry(_, text) => text.len(),
-        Fact::Attempt { target, .. } => target.len(),
-        Fact::Lookup(..)
+        Fact::Attempt { .. }
+        | Fact::Lookup(..)
         | Fact::Store(_)
         | Fact::Lifetime(..)
         | Fact::Hot(_)
@@ -251,8 +249,8 @@ pub(crate) mod tests {
         all.push(Fact::Elected(Elect::Sticky, Box::new(elected(unusable))));
         all.extend(Elect::ALL.iter().map(|r| Fact::Elected(*r, Box::new(elected(Vec::new())))));
         all.extend(Retry::ALL.iter().map(|r| Fact::Retry(*r, text())));
-        all.extend(Route::ALL.iter().map(|r| Fact::Site(*r, text())));
-        all.extend(Route::ALL.iter().map(|r| Fact::Rule(*r, text(), vec!["r2".into(), "r3".into()])));
+        all.extend(Route::ALL.iter().map(|r| Fact::Site(*r, text().into())));
+        all.extend(Route::ALL.iter().map(|r| Fact::Rule(*r, text().into(), vec!["r2".into(), "r3".into()])));
         all.extend(Lookup::ALL.iter().map(|r| Fact::Lookup(*r, Some(3000), Some(7000))));
         all.extend(Store::ALL.iter().map(|r| Fact::Store(*r)));
         all.extend(Lifetime::ALL.iter().map(|r| Fact::Lifetime(*r, 10_000)));

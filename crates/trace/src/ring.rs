@@ -4,14 +4,14 @@
 
 use crate::facts::{tell, weight_bytes};
 use crate::types::Record;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The last records, the oldest dropped first.
 #[derive(Debug)]
 pub struct Ring {
-    records: VecDeque<Arc<Record>>,
-    by_id: HashMap<u64, Arc<Record>>,
+    /// With what each weighs, bytes: the oldest is in no processor's cache any more, and is not read to be dropped.
+    records: VecDeque<(u64, usize, Arc<Record>)>,
     bytes: usize,
     records_max: usize,
     bytes_max: usize,
@@ -20,7 +20,7 @@ pub struct Ring {
 impl Ring {
     /// Holds at most so many records, and about so many bytes.
     pub fn new(records_max: usize, bytes_max: usize) -> Ring {
-        Ring { records: VecDeque::new(), by_id: HashMap::new(), bytes: 0, records_max, bytes_max }
+        Ring { records: VecDeque::new(), bytes: 0, records_max, bytes_max }
     }
 
     /// Adds one, dropping the oldest ones that no longer fit; one that is larger than the whole ring is not kept.
@@ -35,13 +35,12 @@ impl Ring {
             }
         }
         self.bytes += weight;
-        self.by_id.insert(record.id, Arc::clone(&record));
-        self.records.push_back(record);
+        self.records.push_back((record.id, weight, record));
     }
 
-    /// The record with this id, if it is still held.
+    /// The record with this id, if it is still held: looked for, as few are asked for of the many that are kept.
     pub fn get(&self, id: u64) -> Option<Arc<Record>> {
-        self.by_id.get(&id).cloned()
+        self.records.iter().rev().find(|(found, ..)| *found == id).map(|(.., record)| Arc::clone(record))
     }
 
     /// The last `n`, newest first, of those with this reason code anywhere in them and a URL that this glob covers
@@ -50,6 +49,7 @@ impl Ring {
         self.records
             .iter()
             .rev()
+            .map(|(.., record)| record)
             .filter(|record| url.is_none_or(|glob| covers(glob, &record.url)))
             .filter(|record| reason.is_none_or(|code| has_reason(record, code)))
             .take(n)
@@ -78,12 +78,8 @@ impl Ring {
     }
 
     fn drop_oldest(&mut self) -> bool {
-        let Some(oldest) = self.records.pop_front() else { return false };
-        self.bytes = self.bytes.saturating_sub(record_bytes(&oldest));
-        // An id that came twice belongs to the newer record.
-        if self.by_id.get(&oldest.id).is_some_and(|held| Arc::ptr_eq(held, &oldest)) {
-            self.by_id.remove(&oldest.id);
-        }
+        let Some((_, weight, _)) = self.records.pop_front() else { return false };
+        self.bytes = self.bytes.saturating_sub(weight);
         true
     }
 }

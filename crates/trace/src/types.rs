@@ -25,11 +25,11 @@ pub enum Tier {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
     /// Which site, and why.
-    Site(Route, String),
+    Site(Route, Arc<str>),
     /// Which rule, and why; the ids of later rules that matched too.
-    Rule(Route, String, Vec<String>),
+    Rule(Route, Arc<str>, Vec<Arc<str>>),
     /// The key.
-    Key(String),
+    Key(Arc<str>),
     /// Request inputs that reach the origin but are not in the key.
     Unkeyed(Vec<String>),
     /// Names of cookies that kept the request out of the cache.
@@ -55,7 +55,7 @@ pub enum Fact {
     /// An attempt was made and answered.
     Attempt {
         /// Which target.
-        target: String,
+        target: Arc<str>,
         /// Its status.
         status: u16,
         /// How long connecting took, µs; 0 on a kept connection.
@@ -152,7 +152,10 @@ impl Fields {
     /// Adds one, its value as it may be shown. Line ends, which no field can have, are left out.
     pub fn push(&mut self, name: &str, value: &str) {
         for (text, end) in [(name, '\0'), (value, '\n')] {
-            self.0.extend(text.split(['\0', '\n']));
+            match text.bytes().any(|byte| byte == 0 || byte == b'\n') {
+                true => self.0.extend(text.split(['\0', '\n'])),
+                false => self.0.push_str(text),
+            }
             self.0.push(end);
         }
     }

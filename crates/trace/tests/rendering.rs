@@ -190,7 +190,7 @@ proptest! {
 
     #[test]
     fn a_terminal_is_told_nothing(url in hostile(), detail in hostile()) {
-        let told = Record { url, facts: vec![Fact::Site(Route::UnknownHost, detail)], ..record() };
+        let told = Record { url, facts: vec![Fact::Site(Route::UnknownHost, detail.into())], ..record() };
         let shown = text(&told);
         prop_assert_eq!(shown.lines().count(), 4, "two for the heading, one for the fact, one for its mend");
         prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'));

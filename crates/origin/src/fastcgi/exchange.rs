@@ -8,6 +8,7 @@
 use super::codec::{self, Decoder, Ended, Event, Outward};
 use super::lines::Lines;
 use crate::connect::Socket;
+use crate::spare;
 use crate::{AskedBody, Failure, Reached};
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body as _;
@@ -173,6 +174,9 @@ impl Exchange {
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let Some(socket) = self.socket.as_mut() else { return Poll::Ready(Ok(0)) };
+        if self.read.capacity() == 0 {
+            self.read = spare::take();
+        }
         // Everything before was handed out, so this is either the rest of that buffer or a new one.
         if self.read.capacity() - self.read.len() < READ_BYTES / 4 {
             self.read.reserve(READ_BYTES);
@@ -323,6 +327,7 @@ impl Input {
 impl Drop for Exchange {
     fn drop(&mut self) {
         self.lines.end(self.say.as_ref());
+        spare::give(std::mem::take(&mut self.read));
         let Some(socket) = self.socket.as_ref() else { return };
         // Within a record the bytes of an abort would be taken for its content.
         if !self.ended && self.out.is_empty() && self.write_error.is_none() && self.written_bytes > 0 {

@@ -5,6 +5,7 @@
 
 use crate::connect::Socket;
 use crate::pool::Opened;
+use crate::spare;
 use bytes::BytesMut;
 use std::future::Future;
 use std::io;
@@ -51,11 +52,15 @@ impl Connection {
 
     /// Before it is laid to rest: at rest it needs no buffer.
     pub(super) fn settle(&mut self) {
-        (self.read, self.room) = (BytesMut::new(), READ_BYTES);
+        spare::give(std::mem::take(&mut self.read));
+        self.room = READ_BYTES;
     }
 
     /// Reads once. 0 bytes: the peer has closed.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.read.capacity() == 0 {
+            self.read = spare::take();
+        }
         if self.read.capacity() - self.read.len() < self.room / 2 {
             self.read.reserve(self.room);
         }

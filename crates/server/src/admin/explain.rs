@@ -62,9 +62,9 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         Fact::Rule(
             routed.rule_reason,
             routed.rule.id.clone(),
-            routed.beaten.iter().map(|id| (*id).to_string()).collect(),
+            routed.beaten.iter().map(|id| Arc::clone(id)).collect(),
         ),
-        Fact::Key(routed.key.as_str().to_string()),
+        Fact::Key(Arc::clone(&routed.key.0)),
     ];
     let acts = routed.rule.acts.as_deref();
     facts.extend(acts.map(pipeline::asked).into_iter().flatten());

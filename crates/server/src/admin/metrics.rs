@@ -256,7 +256,7 @@ pub fn status(app: &Shared) -> Value {
         "listen": app.addresses.get().cloned().unwrap_or_default(),
         "workers": app.counters.len(),
         "epoch": app.epoch(),
-        "sites": snapshot.settings.sites.sites.iter().map(|s| s.name.clone()).collect::<Vec<_>>(),
+        "sites": snapshot.settings.sites.sites.iter().map(|s| s.name.to_string()).collect::<Vec<_>>(),
         "requests": requests,
         "rejects": rejects(app).map(|(code, n)| (code.to_string(), n.into())).collect::<serde_json::Map<_, Value>>(),
         "cache": {

@@ -62,7 +62,10 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
         vary: entry
             .vary()
             .iter()
-            .map(|(n, v)| (n.to_string(), v.as_ref().map(|v| samovar_trace::redact(n.as_str(), &text(v)))))
+            .map(|(name, value)| {
+                let shown = |value| samovar_trace::redact(name.as_str(), &text(value)).into_owned();
+                (name.to_string(), value.as_ref().map(shown))
+            })
             .collect(),
         tier: if entry.is_hot() { "hot" } else { "memory" },
         state: match entry.state() {

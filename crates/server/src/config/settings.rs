@@ -42,7 +42,7 @@ pub struct Settings {
     /// Names of sites whose `cache` is false; their rules say never.
     pub uncached_sites: Vec<String>,
     /// Names of sites whose `map_location` is false.
-    pub unmapped_sites: Vec<String>,
+    pub unmapped_sites: Vec<Arc<str>>,
     pub(super) for_files: HashMap<String, Vec<Arc<Rule>>>,
 }
 
@@ -287,7 +287,7 @@ impl Settings {
         {
             return rule;
         }
-        let of_site = self.for_files.get(&site.name);
+        let of_site = self.for_files.get(&*site.name);
         of_site.and_then(|rules| rules.iter().find(|r| r.id == rule.id)).map_or(rule, Arc::as_ref)
     }
 }

@@ -75,10 +75,10 @@ impl Acting {
 /// # Errors
 /// As of the attempt.
 pub async fn attempt(
-    question: Question,
+    question: Box<Question>,
     body: Option<RequestBody>,
     body_bytes: Option<u64>,
-) -> Result<Got, Box<Problem>> {
+) -> Result<Box<Got>, Box<Problem>> {
     let after = After::of(&question);
     let mut got = attempt::attempt(question, body, body_bytes).await?;
     after.change(&mut got);

@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, combinators::BoxBody};
 use hyper::body::Incoming;
 use samovar_hot::ConnHandle;
 use samovar_origin::{Client, Failure, Reached};
+use samovar_policy::Now;
 use samovar_reason::{Hot, Upstream};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -88,7 +89,7 @@ fn exchange(
         headers,
         has_body,
         handle: None,
-        at: clock::now(),
+        at: Now { mono_ms: at_us / 1_000, wall_ms: clock::wall_ms() },
         at_us,
         id,
         not_hot,

@@ -44,7 +44,7 @@ pub struct Question {
 
 impl Question {
     /// The question of a request as it came.
-    pub fn of(x: &Exchange, route: &Route) -> Question {
+    pub fn of(x: &Exchange, route: &Route) -> Box<Question> {
         let mut headers = x.headers.clone();
         samovar_policy::strip_hop_by_hop(&mut headers);
         // The engine answers it when the body is read; towards the origin it would only add a round trip.
@@ -57,7 +57,8 @@ impl Question {
             // What was made of its tags here it does not know.
             samovar_policy::plain_tags(&mut headers);
         }
-        Question {
+        // Boxed, as it goes through many hands.
+        Box::new(Question {
             core: x.core.index,
             snapshot: Arc::clone(&x.snapshot),
             route: route.towards_origin(),
@@ -67,13 +68,13 @@ impl Question {
             interim: None,
             acting: Acting::of(x, route),
             upgrade: None,
-        }
+        })
     }
 
     /// The same as the cache wants it: without the fields that would make the origin answer with less than the
     /// whole, and with negotiation settled to what stands in the key, so that one client's wishes do not fill an
     /// entry that others are answered from.
-    pub fn whole(self) -> Question {
+    pub fn whole(self: Box<Self>) -> Box<Question> {
         let mut whole = self.settled();
         for name in [
             header::IF_NONE_MATCH,
@@ -89,7 +90,7 @@ impl Question {
     }
 
     /// The same with negotiation settled to what stands in the key.
-    pub fn settled(mut self) -> Question {
+    pub fn settled(mut self: Box<Self>) -> Box<Question> {
         let snapshot = Arc::clone(&self.snapshot);
         if let Some(rule) = self.route.rule_in(&snapshot) {
             samovar_rules::normalise_for_origin(rule, &mut self.headers);
@@ -97,10 +98,11 @@ impl Question {
         self
     }
 
-    fn asked(mut self, body: Option<RequestBody>, body_bytes: Option<u64>) -> Asked {
+    fn asked(mut self: Box<Self>, body: Option<RequestBody>, body_bytes: Option<u64>) -> Asked {
         if let Some(acting) = &self.acting {
             acting.towards_origin(&mut self.headers);
         }
+        let client_target = self.acting.as_ref().and_then(|acting| acting.client_target());
         Asked {
             method: self.method,
             path: self.route.path,
@@ -111,7 +113,7 @@ impl Question {
             body_bytes,
             client: self.client,
             interim: self.interim,
-            client_target: self.acting.and_then(|acting| acting.client_target()),
+            client_target,
             upgrade: self.upgrade,
         }
     }
@@ -128,7 +130,7 @@ pub struct Got {
     /// A whole 200 made here, whose conditions and ranges are ours to apply.
     pub ours: bool,
     /// The target's name, for the trace.
-    pub target: String,
+    pub target: Arc<str>,
     /// The choices among members and the failed attempts before it.
     pub before: Vec<Fact>,
     /// The cookie that keeps the client's session where it is; for this client alone.
@@ -267,17 +269,18 @@ fn status_of(why: Upstream) -> StatusCode {
 
 /// Asks the target of the route.
 pub async fn attempt(
-    question: Question,
+    question: Box<Question>,
     body: Option<RequestBody>,
     body_bytes: Option<u64>,
-) -> Result<Got, Box<Problem>> {
+) -> Result<Box<Got>, Box<Problem>> {
     let snapshot = Arc::clone(&question.snapshot);
     let Some(site) = question.route.site_in(&snapshot) else { return Err(no_target()) };
     // A rule may send its requests to an upstream though the site has files.
     if let Some(Target::Http(upstream)) = snapshot.target(question.route.target).map(|t| &**t) {
         let places = places(&question).await?;
         let core = question.core;
-        let came = upstream.ask(core, question.asked(body, body_bytes), None, places).await;
+        let mut asked = question.asked(body, body_bytes);
+        let came = upstream.ask(core, &mut asked, None, places).await;
         return came.map(got).map_err(|failed| Box::new(Problem::of_failure(*failed)));
     }
     // Where there are files they are asked first: a script is run only if it exists, and a folder's index
@@ -323,38 +326,47 @@ async fn places(question: &Question) -> Result<Places, Box<Problem>> {
         .map_err(|(why, detail)| Box::new(Problem::new(status_of(why), why, "", detail)))
 }
 
-fn got(answered: Answered) -> Got {
+fn got(answered: Answered) -> Box<Got> {
     let Answered { answer, target, before, session } = answered;
     let tags = tags_of(&answer.headers);
-    Got { answer, tags, made_of: Vec::new(), ours: false, target, before, session }
+    Box::new(Got { answer, tags, made_of: Vec::new(), ours: false, target, before, session })
 }
 
 /// An answer made here.
-fn own(answer: Answer, made_of: Vec<Box<str>>, target: &FilesTarget) -> Got {
+fn own(answer: Answer, made_of: Vec<Box<str>>, target: &FilesTarget) -> Box<Got> {
     let (tags, before) = (Vec::new(), Vec::new());
-    Got { answer, tags, made_of, ours: true, target: name(target), before, session: None }
+    Box::new(Got {
+        answer,
+        tags,
+        made_of,
+        ours: true,
+        target: Arc::clone(&target.told),
+        before,
+        session: None,
+    })
 }
 
 async fn run(
     scripts: &Scripts,
-    question: Question,
+    question: Box<Question>,
     script: Script,
     body: Option<RequestBody>,
     body_bytes: Option<u64>,
-) -> Result<Got, Box<Problem>> {
+) -> Result<Box<Got>, Box<Problem>> {
     let places = places(&question).await?;
     let core = question.core;
-    let came = scripts.app.ask(core, question.asked(body, body_bytes), Some(&script), places).await;
+    let mut asked = question.asked(body, body_bytes);
+    let came = scripts.app.ask(core, &mut asked, Some(&script), places).await;
     came.map(got).map_err(|failed| Box::new(Problem::of_failure(*failed)))
 }
 
 async fn from_files(
     target: &Arc<FilesTarget>,
     site: &Site,
-    question: Question,
+    question: Box<Question>,
     body: Option<RequestBody>,
     body_bytes: Option<u64>,
-) -> Result<Got, Box<Problem>> {
+) -> Result<Box<Got>, Box<Problem>> {
     let handlers: Vec<&str> = site.handlers.iter().map(|(extension, _)| extension.as_str()).collect();
     let route = &question.route;
     let resolved = target.files.resolve(&route.path, route.query.as_deref(), &handlers, &site.index);
@@ -405,10 +417,6 @@ fn decoded(path: &str) -> String {
     percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned()
 }
 
-fn name(target: &FilesTarget) -> String {
-    format!("files {}", target.settings.root.display())
-}
-
 fn under(root: &std::path::Path, rel: &str) -> PathBuf {
     root.join(rel.trim_start_matches('/'))
 }
@@ -421,7 +429,7 @@ fn handler<'s>(snapshot: &'s Snapshot, site: &Site, extension: &str) -> Option<&
     }
 }
 
-fn made(target: &FilesTarget, status: StatusCode, name_of: header::HeaderName, value: &str) -> Got {
+fn made(target: &FilesTarget, status: StatusCode, name_of: header::HeaderName, value: &str) -> Box<Got> {
     let mut headers = HeaderMap::new();
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name_of, value);

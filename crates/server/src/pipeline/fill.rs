@@ -27,7 +27,7 @@ const NOT_STORABLE_MS: u64 = 10_000;
 /// What a fill needs to outlive its request.
 pub(super) struct Job {
     pub(super) shared: Arc<Shared>,
-    pub(super) question: Question,
+    pub(super) question: Box<Question>,
     pub(super) any_cookies: bool,
     base: Option<(Arc<Entry>, ReuseDecision)>,
     late: Rc<RefCell<Vec<Fact>>>,
@@ -123,7 +123,7 @@ pub(super) async fn ready(
     match told.outcome {
         Outcome::Failed(problem) => problem.into_ready(x, Some(route)),
         Outcome::Alone(got) => {
-            let mut reply = pass::alone(*got, "miss", why);
+            let mut reply = pass::alone(got, "miss", why);
             // What the client wants to know is not that nothing was there, but why nothing will be.
             if let Some(code) = refusal(&x.facts) {
                 reply.reason = code;
@@ -151,7 +151,7 @@ pub(super) async fn ready(
                 }
             },
             Decided::Refreshed(entry) => {
-                let mut reply = confirmed(&entry, clock::now().mono_ms, why);
+                let mut reply = confirmed(&entry, clock::mono_ms(), why);
                 reply.status_field.stored = store == Store::Refreshed;
                 reply.own_fields = own_fields;
                 Ready::new(x, Some(route), reply)
@@ -192,12 +192,12 @@ pub fn refresh_beside(x: &Exchange, route: &Route, ticket: Ticket, entry: Arc<En
     job.background = true;
     // It is in the refresh's own record that what it finds is told.
     job.late = Rc::default();
-    job.question.acting = job.question.acting.map(|acting| acting.told_to(&job.late));
+    job.question.acting = job.question.acting.take().map(|acting| acting.told_to(&job.late));
     job.question.method = Method::GET;
     let (tell, mut told) = oneshot::channel();
     let (core, at) = (Rc::clone(&x.core), clock::now());
     let late = Rc::clone(&job.late);
-    let key = Fact::Key(route.key.to_string());
+    let key = Fact::Key(Arc::clone(&route.key));
     tokio::task::spawn_local(async move {
         run(job, ticket, tell).await;
         let mut facts = vec![key];
@@ -291,7 +291,7 @@ pub(super) async fn on_head(
     job: Job,
     ticket: Ticket,
     tell: oneshot::Sender<Told>,
-    mut got: Got,
+    mut got: Box<Got>,
     times: Times,
 ) {
     let mut facts = pass::attempt_facts(&mut got);
@@ -325,7 +325,7 @@ pub(super) async fn on_head(
             job.shared.cache.drop_entry(base);
         }
         ticket.not_storable(decision.reason, until_ms);
-        let _gone = tell.send(Told { facts, outcome: Outcome::Alone(Box::new(got)) });
+        let _gone = tell.send(Told { facts, outcome: Outcome::Alone(got) });
         return;
     };
     let head = keep::entry_head(&job, &mut got, freshness, decision.reason, times);
@@ -334,7 +334,7 @@ pub(super) async fn on_head(
     let mut sink = ticket.store(head, announced, max_bytes, times.answered.mono_ms);
     tell_shared(tell, facts, own_fields, &sink, decision.reason).await;
     let came = match take_in::take_in(&job, &mut sink, got.answer.body, announced).await {
-        Ok(()) => sink.finish(min_bytes, clock::now().mono_ms).map(|_| ()),
+        Ok(()) => sink.finish(min_bytes, clock::mono_ms()).map(|_| ()),
         Err(broken) => Err(broken.end(sink)),
     };
     if let Err(reason) = came {

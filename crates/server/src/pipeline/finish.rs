@@ -194,7 +194,7 @@ fn record(
 /// Keeps a record of a refresh that no request waited for: what came of it is seen nowhere else.
 pub fn record_refresh(core: &Core, at: samovar_policy::Now, facts: Vec<Fact>) {
     let key = facts.iter().find_map(|fact| match fact {
-        Fact::Key(key) => Some(key.as_str()),
+        Fact::Key(key) => Some(&**key),
         _ => None,
     });
     let url = key.and_then(|key| key.split('\n').next()).unwrap_or_default().to_owned();
@@ -207,7 +207,7 @@ pub fn record_refresh(core: &Core, at: samovar_policy::Now, facts: Vec<Fact>) {
         Fact::Upstream(reason, _) => Some(reason.code()),
         _ => None,
     });
-    let took_us = clock::now().mono_ms.saturating_sub(at.mono_ms) * 1_000;
+    let took_us = clock::mono_ms().saturating_sub(at.mono_ms) * 1_000;
     core.shared.keep(
         core.index,
         Arc::new(Record {
@@ -266,7 +266,7 @@ const HOT_SAMPLE: u64 = 64;
 
 /// What is told of a hot answer: as the engine would, of where it came from and what of it was sent.
 fn hot_facts(key: &str, share: Share) -> Vec<Fact> {
-    let mut facts = vec![Fact::Key(key.to_string()), Fact::Lookup(Lookup::FreshHot, None, None)];
+    let mut facts = vec![Fact::Key(key.into()), Fact::Lookup(Lookup::FreshHot, None, None)];
     match share {
         Share::Whole | Share::Head => {}
         Share::NotModified => facts.push(Fact::Selected("not-modified")),

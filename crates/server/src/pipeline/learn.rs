@@ -35,7 +35,7 @@ pub(super) async fn keep_for_get(
     x: Box<Exchange>,
     route: Route,
     get: Route,
-    got: Got,
+    got: Box<Got>,
     times: Times,
     why: Lookup,
 ) -> Ready {

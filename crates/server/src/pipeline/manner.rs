@@ -42,7 +42,7 @@ pub fn manner(
         return Err(Lookup::Protected);
     }
     samovar_policy::may_look(facts, wishes).map_err(|why| {
-        let site = route.site_in(snapshot).map_or("", |s| s.name.as_str());
+        let site = route.site_in(snapshot).map_or("", |s| &*s.name);
         let uncached = &snapshot.settings.uncached_sites;
         match why {
             Lookup::RuleNever if uncached.iter().any(|name| name == site) => Lookup::NoSitePolicy,

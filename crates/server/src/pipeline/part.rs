@@ -164,7 +164,7 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
             let mut got = got;
             let mut facts = super::pass::attempt_facts(&mut got);
             facts.push(Fact::Store(Store::StatusNotStorable));
-            let _gone = tell.send(Told { facts, outcome: fill::Outcome::Alone(Box::new(got)) });
+            let _gone = tell.send(Told { facts, outcome: fill::Outcome::Alone(got) });
         }
         Ok(got) => fill::on_head(job, ticket, tell, got, times).await,
         Err(problem) => fill::on_failure(&job, ticket, tell, problem),
@@ -172,7 +172,7 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
 }
 
 /// A 206 came to a request for a range.
-async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Got, times: Times) {
+async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Box<Got>, times: Times) {
     let mut announced = attempt::announced(&got.answer.body);
     let kind = samovar_policy::part_use(&got.answer.headers, announced);
     if let PartUse::Cut(part) = kind {
@@ -193,7 +193,7 @@ async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Go
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
         ticket.not_storable(decision.reason, 0);
-        let _gone = tell.send(Told { facts, outcome: fill::Outcome::Alone(Box::new(got)) });
+        let _gone = tell.send(Told { facts, outcome: fill::Outcome::Alone(got) });
         return;
     };
     let mut head = keep::entry_head(&job, &mut got, freshness, Store::PartStored, times);
@@ -206,8 +206,8 @@ async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Go
     fill::tell_shared(tell, facts, own_fields, &sink, Store::PartStored).await;
     let came = match take_in::take_in(&job, &mut sink, got.answer.body, announced).await {
         Ok(()) => match kind {
-            PartUse::Verbatim => sink.finish_verbatim(range, clock::now().mono_ms),
-            PartUse::Cut(part) => sink.finish_part(part.total, part.start, clock::now().mono_ms),
+            PartUse::Verbatim => sink.finish_verbatim(range, clock::mono_ms()),
+            PartUse::Cut(part) => sink.finish_part(part.total, part.start, clock::mono_ms()),
         },
         Err(broken) => Err(broken.end(sink)),
     };
@@ -276,7 +276,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
                 Ok(()) => {
                     let rest = held.slice(part.end, part.total).into_iter().flatten();
                     rest.for_each(|piece| sink.push(piece));
-                    sink.finish(min_bytes, clock::now().mono_ms).map(|_| ())
+                    sink.finish(min_bytes, clock::mono_ms()).map(|_| ())
                 }
                 Err(broken) => Err(broken.end(sink)),
             };
@@ -299,7 +299,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
         )
     };
     let mut requested = requested;
-    if asked_part && result.as_ref().is_ok_and(useless) {
+    if asked_part && result.as_ref().is_ok_and(|got| useless(got)) {
         requested = clock::now();
         result = wanted::attempt(job.question.clone(), &ticket, job.background).await;
     }

@@ -94,7 +94,7 @@ fn target(x: &Exchange, route: &Route) -> Option<Uri> {
 pub fn attempt_facts(got: &mut Got) -> Vec<Fact> {
     let mut facts = std::mem::take(&mut got.before);
     facts.push(Fact::Attempt {
-        target: got.target.clone(),
+        target: Arc::clone(&got.target),
         status: got.answer.status.as_u16(),
         connect_us: got.answer.timing.connect_us,
         first_byte_us: got.answer.timing.first_byte_us,
@@ -104,8 +104,8 @@ pub fn attempt_facts(got: &mut Got) -> Vec<Fact> {
 }
 
 /// An origin's answer for one client.
-pub fn alone(got: Got, word: &'static str, why: Lookup) -> Reply {
-    let Got { answer, ours, session, .. } = got;
+pub fn alone(got: Box<Got>, word: &'static str, why: Lookup) -> Reply {
+    let Got { answer, ours, session, .. } = *got;
     let Answer { status, headers, body, .. } = answer;
     Reply {
         status,

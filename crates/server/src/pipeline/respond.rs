@@ -347,8 +347,8 @@ pub(super) fn add_vary<'n>(headers: &mut HeaderMap, names: impl Iterator<Item = 
             headers.get_all(header::VARY).iter().filter_map(|v| v.to_str().ok()).any(|v| {
                 v.split(',').any(|n| n.trim() == "*" || n.trim().eq_ignore_ascii_case(name.as_str()))
             });
-        if !named && let Ok(value) = HeaderValue::from_str(name.as_str()) {
-            headers.append(header::VARY, value);
+        if !named {
+            headers.append(header::VARY, HeaderValue::from(name.clone()));
         }
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
                 Why::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
                 _ => StatusCode::BAD_REQUEST,
             };
-            x.note(Fact::Site(why, detail.clone()));
+            x.note(Fact::Site(why, detail.as_str().into()));
             let page = Page { status, code: why.code(), text: why.text(), mend: why.mend(), detail };
             Err(Box::new(Ready::page(x, None, page)))
         }
@@ -70,11 +70,10 @@ fn refused(mut x: Box<Exchange>, route: Route, wish: &CodingWish) -> Ready {
 /// Where a request goes, and by which key its answer would be stored, had it been made with `method`.
 pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact>), (Why, String)> {
     let snapshot = &x.snapshot;
-    let host = x.asked_host().to_string();
     let parts = RequestParts {
         method,
         scheme: x.client.scheme,
-        host: &host,
+        host: x.asked_host(),
         listener_port: x.conn.port,
         path: x.uri.path(),
         query: x.uri.query(),
@@ -90,9 +89,9 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         Fact::Rule(
             routed.rule_reason,
             routed.rule.id.clone(),
-            routed.beaten.iter().map(|id| (*id).to_string()).collect(),
+            routed.beaten.into_iter().map(Arc::clone).collect(),
         ),
-        Fact::Key(routed.key.as_str().to_string()),
+        Fact::Key(Arc::clone(&routed.key.0)),
     ];
     let rewritten = routed.rewritten.map(Arc::new);
     if let Some(to) = &rewritten {

@@ -19,10 +19,10 @@ use std::time::Duration;
 /// # Errors
 /// As of the attempt; and that it was given up.
 pub(super) async fn attempt(
-    question: Question,
+    question: Box<Question>,
     ticket: &Ticket,
     background: bool,
-) -> Result<Got, Box<Problem>> {
+) -> Result<Box<Got>, Box<Problem>> {
     if background {
         return answered::attempt(question, None, None).await;
     }

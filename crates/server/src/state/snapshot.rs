@@ -139,14 +139,14 @@ impl Snapshot {
         {
             return true;
         }
-        let rule = route.rule_in(self).map_or("", |r| r.id.as_str());
-        !of_files && self.globs.iter().any(|g| g.site == site.name && g.rule == rule && g.watch.healthy())
+        let rule = route.rule_in(self).map_or("", |r| &*r.id);
+        !of_files && self.globs.iter().any(|g| *g.site == *site.name && g.rule == rule && g.watch.healthy())
     }
 
     /// The tag by which a rule's watched files end its answers, if it has any.
     pub fn rule_tag(&self, route: &Route) -> Option<Box<str>> {
         let (site, rule) = (route.site_in(self)?, route.rule_in(self)?);
-        let watched = self.globs.iter().any(|g| g.site == site.name && g.rule == rule.id);
+        let watched = self.globs.iter().any(|g| *g.site == *site.name && *g.rule == *rule.id);
         watched.then(|| rule_tag(&site.name, &rule.id))
     }
 

@@ -17,6 +17,8 @@ pub struct FilesTarget {
     pub watch: Option<Watch>,
     /// What tags of this folder begin with, and what fills made of it are owned by.
     pub tag: Arc<str>,
+    /// Its name as it is told.
+    pub told: Arc<str>,
 }
 
 impl FilesTarget {
@@ -96,6 +98,7 @@ impl Target {
                     settings: s.clone(),
                     watch,
                     tag: tag.into(),
+                    told: format!("files {}", s.root.display()).into(),
                 })))
             }
             TargetSettings::Http(s) => Ok(Target::Http(upstream(s))),

@@ -21,7 +21,7 @@ pub struct Answered {
     /// The answer.
     pub answer: Answer,
     /// Who gave it.
-    pub target: String,
+    pub target: Arc<str>,
     /// The choices and failed attempts before it.
     pub before: Vec<Fact>,
     /// The cookie that keeps the client's session on this member.
@@ -33,7 +33,7 @@ pub struct Failed {
     /// Why.
     pub failure: Failure,
     /// Whose failure it is.
-    pub target: String,
+    pub target: Arc<str>,
     /// The choices and failed attempts before it.
     pub before: Vec<Fact>,
 }
@@ -54,19 +54,19 @@ impl Upstream {
     pub async fn ask(
         self: &Arc<Self>,
         core: usize,
-        mut asked: Asked,
+        asked: &mut Asked,
         script: Option<&Script>,
         mut places: Places,
     ) -> Result<Answered, Box<Failed>> {
         if let Some(gate) = &self.gate {
             let entered = gate.enter().await.map_err(|(reason, detail)| {
                 let failure = Failure { reason, detail, reached: samovar_origin::Reached::NotSent };
-                Box::new(Failed { failure, target: self.settings.name.clone(), before: Vec::new() })
+                Box::new(Failed { failure, target: self.settings.name.as_str().into(), before: Vec::new() })
             })?;
             places.upstream = Some(entered);
         }
         let several = self.members.len() > 1;
-        let wanted = if several { self.wanted(&asked) } else { Wanted::nothing() };
+        let wanted = if several { self.wanted(asked) } else { Wanted::nothing() };
         let shelf = (several && asked.body.is_some()).then(Shelf::default);
         if let Some(shelf) = &shelf {
             shelf.put(asked.body.take());
@@ -77,7 +77,11 @@ impl Upstream {
             let member = match self.elect(&wanted, &tried, &mut before) {
                 Ok(member) => member,
                 Err(failure) => {
-                    return Err(Box::new(Failed { failure, target: self.settings.name.clone(), before }));
+                    return Err(Box::new(Failed {
+                        failure,
+                        target: self.settings.name.as_str().into(),
+                        before,
+                    }));
                 }
             };
             let mut under_way = UnderWay::new(self, member, places);
@@ -89,7 +93,7 @@ impl Upstream {
             if let Some(shelf) = &shelf {
                 asked.body = shelf.lend();
             }
-            let came = server.attempt(core, &mut asked, script).await;
+            let came = server.attempt(core, asked, script).await;
             let how = match &came {
                 Ok(answer) => self.well(answer),
                 Err(failure) => Err(Attempt::Failed(failure.reason, reached(failure))),
@@ -101,7 +105,7 @@ impl Upstream {
                         Some(shelf) if !shelf.has_it() => BodyState::Taken,
                         _ => BodyState::Whole,
                     };
-                    let now_ms = clock::now().mono_ms;
+                    let now_ms = clock::mono_ms();
                     let verdict = self.balancer().verdict(now_ms, &tried, attempt, wanted.idempotent, body);
                     before.push(Fact::Retry(verdict.why, self.tried(member, attempt, &came)));
                     verdict.again
@@ -161,7 +165,7 @@ impl Upstream {
     }
 
     fn elect(&self, wanted: &Wanted, tried: &[usize], before: &mut Vec<Fact>) -> Result<usize, Failure> {
-        let now_ms = clock::now().mono_ms;
+        let now_ms = clock::mono_ms();
         let ask = Ask {
             route: wanted.route.as_deref(),
             key: wanted.key,

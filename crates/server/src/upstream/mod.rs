@@ -38,6 +38,8 @@ pub struct Upstream {
 
 /// A member's way of being asked.
 pub(crate) struct Member {
+    /// Its name as it is told.
+    told: Arc<str>,
     place: MemberPlace,
     server: Server,
     probing: tend::Probing,
@@ -73,6 +75,7 @@ impl Upstream {
                 let kept =
                     before.and_then(|before| before.members.iter().find(|m| m.server.is_like(&server)));
                 Member {
+                    told: name.into(),
                     place: place.clone(),
                     server: kept.map_or(server, |kept| kept.server.clone()),
                     probing: tend::Probing::default(),
@@ -144,7 +147,7 @@ impl Upstream {
 
     /// The operator changes a member.
     pub fn change(&self, member: usize, change: &Change) {
-        let now_ms = clock::now().mono_ms;
+        let now_ms = clock::mono_ms();
         let mut balancer = self.balancer();
         balancer.change(now_ms, member, change);
         if change.admin.is_some() {
@@ -168,11 +171,9 @@ impl Upstream {
     }
 
     /// A member's name as it is told.
-    fn target(&self, member: usize) -> String {
-        match (&*self.members, self.settings.balance.members.get(member)) {
-            ([_], _) | (_, None) => self.settings.name.clone(),
-            (_, Some(named)) => format!("{}/{}", self.settings.name, named.name),
-        }
+    fn target(&self, member: usize) -> Arc<str> {
+        let member = self.members.get(member);
+        member.map_or_else(|| self.settings.name.as_str().into(), |member| Arc::clone(&member.told))
     }
 }
 

@@ -32,7 +32,7 @@ const LOOK_UP_MS: u64 = 1_000;
 impl Upstream {
     /// Begins what is due. To be called about ten times a second on one core, within its runtime.
     pub fn tend(self: &Arc<Self>) {
-        let now_ms = clock::now().mono_ms;
+        let now_ms = clock::mono_ms();
         for (at, member) in self.members.iter().enumerate() {
             if member.server.is_named() && member.probing.begins_look_up(now_ms) {
                 let upstream = Arc::clone(self);
@@ -67,7 +67,7 @@ impl Upstream {
             Ok(Err(why)) => Err(why),
             Err(_) => Err(format!("no answer within {:?}", probe.timeout)),
         };
-        let now_ms = clock::now().mono_ms;
+        let now_ms = clock::mono_ms();
         let mut balancer = self.balancer();
         let changed = balancer.probed(now_ms, at, word.is_ok());
         if changed == Some(true) {

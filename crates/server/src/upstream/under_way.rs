@@ -31,7 +31,7 @@ impl UnderWay {
     pub(super) fn heard(&mut self, how: Result<u64, Attempt>) {
         self.heard = true;
         let upstream = &self.upstream;
-        let now_ms = clock::now().mono_ms;
+        let now_ms = clock::mono_ms();
         let mut balancer = upstream.balancer();
         if !balancer.heard(now_ms, self.member, how) {
             return;

@@ -35,7 +35,7 @@ impl Upstream {
     /// What there is to see.
     pub fn view(&self) -> UpstreamState {
         let balancer = self.balancer();
-        let views = balancer.view(clock::now().mono_ms);
+        let views = balancer.view(clock::mono_ms());
         let method = balancer.settings().method;
         drop(balancer);
         let members = views.into_iter().zip(&self.members).map(|(view, member)| {

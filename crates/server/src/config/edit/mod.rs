@@ -189,12 +189,12 @@ pub fn list_rules(text: &str, site: &str) -> Result<Vec<ListedRule>, EditError> 
     let doc: DocumentMut = document(text)?;
     let mut listed = Vec::new();
     for (at, of) in
-        loaded.settings.sites.sites.iter().enumerate().filter(|(_, s)| site.is_empty() || s.name == site)
+        loaded.settings.sites.sites.iter().enumerate().filter(|(_, s)| site.is_empty() || *s.name == *site)
     {
         for (i, rule) in of.rules.iter().enumerate() {
             listed.push(ListedRule {
-                site: of.name.clone(),
-                id: rule.id.clone(),
+                site: of.name.to_string(),
+                id: rule.id.to_string(),
                 line: loaded.rule_line(&of.name, &rule.id).unwrap_or(0),
                 words: words_of(&doc, at, i),
             });
@@ -240,10 +240,10 @@ fn edit(
     let Some(found) = loaded.settings.sites.sites.get(at) else {
         return Err(EditError::NoSite(site.to_owned(), Vec::new()));
     };
-    let ids: Vec<String> = found.rules.iter().map(|r| r.id.clone()).collect();
+    let ids: Vec<String> = found.rules.iter().map(|r| r.id.to_string()).collect();
     let mut doc = document(&text)?;
     let detached = lift_comments(doc.as_table_mut());
-    let inline = || EditError::Inline(found.name.clone());
+    let inline = || EditError::Inline(found.name.to_string());
     let sites = doc.get_mut("site").and_then(Item::as_array_of_tables_mut).ok_or_else(inline)?;
     let table = sites.get_mut(at).ok_or_else(inline)?;
     let rules = table.entry("rule").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
@@ -269,9 +269,10 @@ fn site_index(loaded: &Loaded, site: &str) -> Result<usize, EditError> {
     let sites = &loaded.settings.sites.sites;
     let found = match (site, sites.len()) {
         ("", 1) => Some(0),
-        _ => sites.iter().position(|s| s.name == site),
+        _ => sites.iter().position(|s| *s.name == *site),
     };
-    found.ok_or_else(|| EditError::NoSite(site.to_owned(), sites.iter().map(|s| s.name.clone()).collect()))
+    found
+        .ok_or_else(|| EditError::NoSite(site.to_owned(), sites.iter().map(|s| s.name.to_string()).collect()))
 }
 
 fn rule_index(id: &str, ids: &[String]) -> Result<usize, EditError> {

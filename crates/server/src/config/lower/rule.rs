@@ -79,7 +79,7 @@ pub(super) fn rule(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) -> Rule
     rule.wishes.overrides = overrides(own);
     // The variant for files was made before these were known.
     if let Some(variant) =
-        work.for_files.get_mut(scope.site_name).and_then(|v| v.iter_mut().find(|r| r.id == scope.id))
+        work.for_files.get_mut(scope.site_name).and_then(|v| v.iter_mut().find(|r| *r.id == *scope.id))
     {
         let lifetime = variant.wishes.lifetime;
         let mut changed = rule.clone();
@@ -97,7 +97,7 @@ pub(super) fn policy(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) -> Ru
         if takes.files && !takes.handlers { LifetimeWish::UntilChanged } else { LifetimeWish::Respect };
     let lifetime = if off { LifetimeWish::Never } else { stated.unwrap_or(careful) };
     let rule = Rule {
-        id: scope.id.to_owned(),
+        id: scope.id.into(),
         wishes: wishes(scope, lifetime),
         vary_headers: scope.parts("vary_headers").iter().filter_map(|n| vary_header(n, work)).collect(),
         compare_headers: scope.parts("compare_headers").iter().filter_map(|n| vary_header(n, work)).collect(),

@@ -46,7 +46,7 @@ pub(super) fn sites(
     for table in tables(root, "site") {
         let site = one(table, index, work);
         let name_span = table.get("name").map_or(table.span.clone(), |n| n.span.clone());
-        if let Some((_, first)) = names.iter().find(|(n, _)| *n == site.name) {
+        if let Some((_, first)) = names.iter().find(|(n, _)| **n == *site.name) {
             let d = Diagnostic::error(
                 Code::Duplicate,
                 name_span.clone(),
@@ -56,10 +56,10 @@ pub(super) fn sites(
             .hint("give one of them another `name`");
             work.notes.push(d);
         }
-        names.push((site.name.clone(), name_span));
+        names.push((site.name.to_string(), name_span));
         take_hosts(table, &site, &mut taken, work);
         if table.bool("cache") == Some(false) {
-            uncached.push(site.name.clone());
+            uncached.push(site.name.to_string());
         }
         sites.push(site);
     }
@@ -100,7 +100,7 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
     }
     balance::gate(table, &name, None, work);
     let site = Site {
-        name,
+        name: name.into(),
         hosts,
         ports: ports(table),
         default,
@@ -118,11 +118,11 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
 }
 
 /// The names of sites that leave `Location` as it comes.
-pub(super) fn unmapped(root: &Checked, sites: &[Site]) -> Vec<String> {
+pub(super) fn unmapped(root: &Checked, sites: &[Site]) -> Vec<Arc<str>> {
     let tables = tables(root, "site").zip(sites);
     tables
         .filter(|(table, _)| table.bool("map_location") == Some(false))
-        .map(|(_, site)| site.name.clone())
+        .map(|(_, site)| Arc::clone(&site.name))
         .collect()
 }
 
@@ -143,7 +143,7 @@ fn certificate(table: &Checked, site: &Site, work: &mut Work<'_>) {
     let (chain, key) = (path("certificate"), path("certificate_key"));
     match (chain, key) {
         (Some(chain), key) => work.certificates.push(Certificate {
-            site: site.name.clone(),
+            site: site.name.to_string(),
             hosts: site.hosts.clone(),
             default: site.default,
             key: key.unwrap_or_else(|| chain.clone()),
@@ -198,7 +198,7 @@ fn take_hosts(table: &Checked, site: &Site, taken: &mut Vec<Taken>, work: &mut W
     for (host, span) in claims {
         let same = |t: &&Taken| t.host == host && overlap(&t.ports, &site.ports);
         if let Some(first) = taken.iter().find(same) {
-            let message = match (host.is_empty(), first.site == site.name) {
+            let message = match (host.is_empty(), *first.site == *site.name) {
                 (true, _) => format!("two default sites: \"{}\" and \"{}\"", first.site, site.name),
                 (false, true) => format!("the host \"{host}\" is listed twice"),
                 (false, false) => format!(
@@ -213,7 +213,7 @@ fn take_hosts(table: &Checked, site: &Site, taken: &mut Vec<Taken>, work: &mut W
                     .hint(hint),
             );
         }
-        taken.push(Taken { host, ports: site.ports.clone(), site: site.name.clone(), span });
+        taken.push(Taken { host, ports: site.ports.clone(), site: site.name.to_string(), span });
     }
 }
 
@@ -363,7 +363,7 @@ fn rules(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Vec<
     for (at, own) in tables(table, "rule").enumerate() {
         let id_node = own.get("id");
         let id = id_node.and_then(Node::text).map_or_else(|| format!("r{}", at + 1), str::to_owned);
-        if let (Some(node), true) = (id_node, all.iter().any(|r| r.id == id)) {
+        if let (Some(node), true) = (id_node, all.iter().any(|r| *r.id == *id)) {
             let message = format!("two rules of this site have the id \"{id}\"");
             work.error(Code::Duplicate, &node.span, message, "give one of them another `id`");
         }
@@ -386,7 +386,7 @@ fn rules(table: &Checked, site: &str, takes: Takes, work: &mut Work<'_>) -> Vec<
 
 fn hidden(site: &str, rules: &[Rule], spans: &[Span], work: &mut Work<'_>) {
     let probe = Site {
-        name: site.to_owned(),
+        name: site.into(),
         hosts: Vec::new(),
         ports: Vec::new(),
         default: false,
@@ -399,7 +399,7 @@ fn hidden(site: &str, rules: &[Rule], spans: &[Span], work: &mut Work<'_>) {
         cache_status: true,
     };
     for (id, by) in samovar_rules::hidden_rules(&probe) {
-        let span_of = |id: &str| rules.iter().position(|r| r.id == id).and_then(|i| spans.get(i)).cloned();
+        let span_of = |id: &str| rules.iter().position(|r| *r.id == *id).and_then(|i| spans.get(i)).cloned();
         let (Some(span), Some(by_span)) = (span_of(&id), span_of(&by)) else { continue };
         let message = format!("the rule {id} can never be chosen: {by} takes all its requests");
         let d = Diagnostic::warning(Code::HiddenRule, span, message)
