@@ -40,6 +40,74 @@ fn a_rewrite_changes_what_the_origin_is_asked_and_not_the_key() {
 }
 
 #[test]
+fn what_came_from_a_path_is_one_value_of_a_rewritten_query() {
+    let origin = telling(&[]);
+    let server = site(&origin, "[[site.rule]]\npath = \"/shop/*\"\nrewrite = \"/index.php?article={1}\"\n");
+    assert_eq!(server.get("/shop/1&admin=1", &[]).text(), "/index.php?article=1%26admin%3D1");
+    assert_eq!(server.get("/shop/1%26admin=1", &[]).text(), "/index.php?article=1%26admin%3D1");
+}
+
+#[test]
+fn fields_that_applications_take_for_ours_do_not_reach_them() {
+    let origin = Origin::new(|asked| {
+        let names: Vec<&str> = asked.fields.iter().map(|(name, _)| name.as_str()).collect();
+        let mut odd: Vec<&str> = names.into_iter().filter(|name| name.contains('_')).collect();
+        odd.sort_unstable();
+        (200, vec![], odd.join(" ").into_bytes())
+    });
+    let rules = "request_fields = [{ set = \"X-Set\", value = \"v\" }, { remove = \"X-Gone\" }]\n";
+    let server = site(&origin, rules);
+    let fields = [
+        ("X_Set", "a"),
+        ("X_Gone", "a"),
+        ("X_Forwarded_For", "6.6.6.6"),
+        ("X-Forwarded_Proto", "https"),
+        ("X_Real_IP", "6.6.6.6"),
+        ("Content_Length", "3"),
+        ("X-Both", "1"),
+        ("X_Both", "2"),
+        ("api_key", "mine"),
+    ];
+    assert_eq!(server.get("/", &fields).text(), "api_key");
+}
+
+#[test]
+fn a_variable_that_an_application_takes_for_one_of_the_key_is_in_it() {
+    let origin = telling(&[]);
+    let server = site(&origin, "for = \"1m\"\nvary_query = { keep = [\"id\", \"page_size\"] }\n");
+    assert_eq!(server.get("/q?id=1", &[]).text(), "/q?id=1");
+    for evil in [
+        "/q?+id=evil",
+        "/q?id=1&+id=evil",
+        "/q?id[]=evil",
+        "/q?x=1;id=evil",
+        "/q?ID=evil",
+        "/q?id=1&page.size=9",
+    ] {
+        assert_eq!(server.get(evil, &[]).text(), evil);
+        assert!(server.get("/q?id=1", &[]).is_hit());
+        assert_eq!(server.get("/q?id=1", &[]).text(), "/q?id=1", "after {evil}");
+    }
+    assert!(server.get("/q?utm=5&id=1", &[]).is_hit());
+}
+
+#[test]
+fn a_session_of_ours_is_nobody_elses() {
+    let origin = telling(&[("Cache-Control", "public, max-age=60")]);
+    let text = format!(
+        "config = 1\n[[site]]\ndefault = true\nupstream = \"u\"\nnever = true\n[[upstream]]\nname = \"u\"\n\
+         members = [{{ url = \"{0}\", name = \"a\" }}, {{ url = \"{0}/two\", name = \"b\" }}]\nsticky = {{ cookie = \"ROUTE\", set = true }}\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    let first = server.get("/", &[]);
+    let cookie = first.field("set-cookie").unwrap_or_else(|| panic!("{first:?}")).to_string();
+    assert!(first.all("cache-control").contains(&"private"), "{:?}", first.all("cache-control"));
+    let again = server.get("/", &[("Cookie", cookie.split(';').next().unwrap())]);
+    assert_eq!((again.field("set-cookie"), again.all("cache-control").len()), (None, 1));
+}
+
+#[test]
 fn a_rewrite_cannot_leave_the_folder_and_finds_scripts_by_what_is_asked() {
     let folder = samovar_tests::server::Folder::new();
     folder.write("in/a.txt", "inside");

@@ -155,6 +155,98 @@ fn addresses() {
 }
 
 #[test]
+fn however_the_path_is_written_the_rule_that_protects_it_holds() {
+    let origin = careless();
+    let rules = "[[site.rule]]\npath = \"{/secret,/secret/**}\"\ndeny = [\"0.0.0.0/0\"]\n\
+        [[site.rule]]\npath = \"/team@home/**\"\ndeny = [\"0.0.0.0/0\"]\n\
+        [[site.rule]]\npath = \"/R&D/**\"\ndeny = [\"0.0.0.0/0\"]\n\
+        [[site.rule]]\npath = \"/config.php\"\ndeny = [\"0.0.0.0/0\"]\n\
+        [[site.rule]]\nextension = \".cgi\"\ndeny = [\"0.0.0.0/0\"]\n\
+        [[site.rule]]\npath = \"/open/**\"\nfor = \"1h\"\n";
+    let lab = lab(&origin, rules);
+    for path in [
+        "/secret",
+        "/secret/x",
+        "//secret/x",
+        "/secret//x",
+        "/x/..//secret/x",
+        "/%2e//secret/x",
+        "/secret%2Fx",
+        "/%2Fsecret/x",
+        "/secret%5Cx",
+        "/secret;v=1/x",
+        "/open/%2e%2e%2fsecret/x",
+        "/team@home/x",
+        "/team%40home/x",
+        "/R&D/x",
+        "/R%26D/x",
+        "/config.php",
+        "/config.php/",
+        "/config.php/x",
+        "/config.php//x",
+        "/config.php%2Fx",
+        "/config.php;x/y",
+        "/a.cgi",
+        "/a.cgi/",
+        "/a.cgi/x.txt",
+    ] {
+        let answer = lab.server.get(path, &[]);
+        assert_eq!((answer.status, answer.reason().as_str()), (403, "address-denied"), "{path}");
+    }
+    for path in ["/", "/open/x", "/open//x", "/secretx", "/config.phpx/y", "/open/config", "/x%20y"] {
+        assert_eq!(lab.server.get(path, &[]).status, 200, "{path}");
+    }
+    assert_eq!(origin.count(), 7);
+    let said = lab.server.tell(&["explain", "/a.cgi/x"]);
+    assert!(said.contains("rule-by-reading") || said.contains("may read the path"), "{said}");
+}
+
+#[test]
+fn files_and_scripts_are_protected_however_they_are_asked_for() {
+    let folder = Folder::new();
+    folder.write("secret/x.txt", "secret");
+    folder.write("team@home/x.txt", "secret");
+    folder.write("open/x.txt", "open");
+    let text = format!(
+        "config = 1\n[[site]]\ndefault = true\nfiles = {:?}\n[[site.rule]]\npath = \"/secret/**\"\n\
+         deny = [\"0.0.0.0/0\"]\n[[site.rule]]\npath = \"/team@home/**\"\ndeny = [\"0.0.0.0/0\"]\n",
+        folder.0.to_str().unwrap()
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    for path in
+        ["/secret/x.txt", "//secret/x.txt", "/secret//x.txt", "///secret///x.txt", "/team%40home/x.txt"]
+    {
+        assert_eq!(server.get(path, &[]).status, 403, "{path}");
+    }
+    assert_eq!(server.get("//open//x.txt", &[]).text(), "open");
+}
+
+#[test]
+fn what_varies_by_who_asks_is_nobody_elses() {
+    let origin = Origin::new(|asked| {
+        let named = |name: &str| name.replace('_', "-").eq_ignore_ascii_case("x-user");
+        let users: Vec<&str> =
+            asked.fields.iter().filter(|(name, _)| named(name)).map(|(_, v)| v.as_str()).collect();
+        let user = users.join("+");
+        let fields = own(&[("Cache-Control", "max-age=60"), ("Vary", "X-User")]);
+        (200, fields, user.into_bytes())
+    });
+    let rules = "[[site.rule]]\npath = \"/in/**\"\nbasic_auth = { users = \"USERS\" }\noverride = [\"protected\"]\n\
+        request_fields = [{ set = \"X-User\", value = \"{user}\" }]\n\
+        [[site.rule]]\npath = \"/by/**\"\nrequest_fields = [{ set = \"X-User\", value = \"{client}\" }]\n\
+        [[site.rule]]\npath = \"/same/**\"\nrequest_fields = [{ set = \"X-User\", value = \"all\" }]\n";
+    let lab = lab(&origin, rules);
+    let got = |who| lab.server.get("/in/a", &[who]).text();
+    assert_eq!((got(ANN), got(BOB), got(ANN)), ("ann".into(), "bob".into(), "ann".into()));
+    assert!(lab.server.get("/in/a", &[ANN]).all("vary").contains(&"*"), "nor may others keep it");
+    assert!(!lab.server.get("/by/a", &[]).is_hit() && !lab.server.get("/by/a", &[]).is_hit());
+    assert!(!lab.server.get("/same/a", &[]).is_hit() && lab.server.get("/same/a", &[]).is_hit());
+    // Applications that know fields as variables would take the client's own for ours.
+    let answer = lab.server.get("/in/a", &[ANN, ("X_User", "root"), ("x_user", "root")]);
+    assert_eq!(answer.text(), "ann");
+}
+
+#[test]
 fn a_proxy_that_is_trusted_says_whose_address_it_is() {
     let origin = careless();
     let text = format!(

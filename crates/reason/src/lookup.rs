@@ -11,6 +11,7 @@ reasons! {
         UnknownHost = "unknown-host", "no site serves this host and there is no default site", "add the host to a site's `hosts`, or set `default = true` on one site";
         BadTarget = "bad-target", "the request target cannot be normalised", "";
         RuleMatched = "rule-matched", "this is the first rule in file order that matches", "";
+        RuleByReading = "rule-by-reading", "this rule protects what the origin may read the path as", "write the path as the rule has it";
         NoRule = "no-rule", "no rule matches, the site's default policy holds", "add a rule with `samovar rule add`";
     }
 }

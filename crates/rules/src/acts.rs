@@ -8,9 +8,10 @@ use crate::access::Access;
 use crate::fields::FieldEdit;
 use crate::path::normalise_path;
 use crate::rate::Rate;
+use crate::readings::compared;
 use crate::stars::Stars;
 use crate::template::{Template, Var, Vars};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use std::path::PathBuf;
 
 /// All a rule does beside caching.
@@ -125,6 +126,16 @@ impl Acts {
             .any(|var| !matches!(var, Var::Host | Var::Scheme))
     }
 
+    /// Whether an answer that varies by these fields varies by who asks: by what the rule tells the origin of that, and no
+    /// later request shows (RFC 9110 §12.5.5).
+    pub fn varies_by_asker(&self, varies_by: &[HeaderName]) -> bool {
+        let told = self
+            .request_fields
+            .iter()
+            .filter(|edit| edit.value().is_some_and(|value| value.vars().any(Var::is_of_the_asker)));
+        told.map(FieldEdit::name).any(|name| varies_by.contains(name))
+    }
+
     /// The page for a status: the one for exactly it before the one for its class.
     pub fn error_page(&self, status: StatusCode) -> Option<&str> {
         let exactly = |of: &Statuses| *of == Statuses::Exactly(status);
@@ -135,7 +146,7 @@ impl Acts {
 
     /// What the stars of the rule's path stand for, if any text needs them.
     pub fn stars_in(&self, path: &str) -> Vec<String> {
-        self.stars.as_ref().map_or(Vec::new(), |stars| stars.in_path(path))
+        self.stars.as_ref().map_or(Vec::new(), |stars| stars.in_path(&compared(path)))
     }
 
     /// Where the origin is asked instead of where the client asked. Without a `?` in the rule's text the query stays.
@@ -144,7 +155,7 @@ impl Acts {
     /// What it came to, if that is no path.
     pub fn rewritten(&self, vars: &Vars) -> Result<Option<Rewritten>, String> {
         let Some(template) = &self.rewrite else { return Ok(None) };
-        let filled = template.fill(vars);
+        let filled = template.fill_url(vars);
         let (path, query) = match filled.split_once('?') {
             Some((path, query)) => (path, Some(query.to_owned()).filter(|query| !query.is_empty())),
             None if template.text().contains('?') => (filled.as_str(), None),
@@ -164,7 +175,7 @@ impl Redirect {
     /// The Location. What begins with one slash still does: a path with an empty first part (`//evil.example`) would name
     /// another host.
     pub fn location(&self, vars: &Vars) -> Option<HeaderValue> {
-        let filled = self.to.fill(vars);
+        let filled = self.to.fill_url(vars);
         let own = self.to.text().starts_with('/') || self.to.text().starts_with("{path}");
         let mut safe = String::with_capacity(filled.len());
         if own {

@@ -41,6 +41,7 @@ pub fn edit_fields(edits: &[FieldEdit], vars: &Vars, headers: &mut HeaderMap) {
         match edit {
             FieldEdit::Set(name, value) => {
                 if let Some(value) = filled(value, vars) {
+                    remove_aliases(name, headers);
                     headers.insert(name.clone(), value);
                 }
             }
@@ -49,9 +50,27 @@ pub fn edit_fields(edits: &[FieldEdit], vars: &Vars, headers: &mut HeaderMap) {
                     headers.append(name.clone(), value);
                 }
             }
-            FieldEdit::Remove(name) => drop(headers.remove(name)),
+            FieldEdit::Remove(name) => {
+                remove_aliases(name, headers);
+                headers.remove(name);
+            }
         }
     }
+}
+
+/// Applications that know fields as variables (CGI, WSGI, Rack) take `X_User` for `X-User`: who changes one changes both.
+fn remove_aliases(name: &HeaderName, headers: &mut HeaderMap) {
+    let aliases: Vec<HeaderName> =
+        headers.keys().filter(|other| is_alias(other.as_str(), name.as_str())).cloned().collect();
+    for alias in aliases {
+        headers.remove(alias);
+    }
+}
+
+/// Whether a field's name is another, but for `_` where that has `-`.
+pub fn is_alias(name: &str, of: &str) -> bool {
+    let same = |(one, other): (u8, u8)| one == other || (one == b'_' && other == b'-');
+    name.len() == of.len() && name != of && name.contains('_') && name.bytes().zip(of.bytes()).all(same)
 }
 
 /// The same for an origin's answer. A 304 repeats only some fields of what it confirms (RFC 9110 §15.4.5): to append to one

@@ -1,8 +1,10 @@
 //! The query in the key.
 //!
 //! Variables are told apart by their decoded names, so that `%61=1` and `a=1` are the same variable and stand in
-//! the key as one; values are kept as they came. The origin always receives the query as it came. Not here:
-//! what a variable means (OGC parameters have their own normaliser one day).
+//! the key as one; values are kept as they came. The origin always receives the query as it came, and may read more into
+//! it than we do: PHP takes `+id`, `id[x]` and `a.b` for `id` and `a_b`, others part variables at `;` or compare names
+//! without case. So a variable that may be taken for a listed one counts as listed where that brings it into the key, and
+//! one that may be taken for another is never left out as listed. Not here: what a variable means.
 
 use crate::path::is_unreserved;
 use crate::types::QueryKey;
@@ -35,7 +37,8 @@ pub fn normalise_query<'q>(how: &QueryKey, query: Option<&'q str>) -> Option<Cow
             Some(Cow::Owned(written(&all)))
         }
         QueryKey::Keep(names) => {
-            let mut kept: Vec<Variable<'_>> = variables(query).filter(|one| is_listed(names, one)).collect();
+            let mut kept: Vec<Variable<'_>> =
+                variables(query).filter(|one| may_be_listed(names, one)).collect();
             sort(&mut kept);
             (!kept.is_empty()).then(|| Cow::Owned(written(&kept)))
         }
@@ -58,7 +61,7 @@ pub(crate) fn left_out(how: &QueryKey, query: Option<&str>) -> Vec<String> {
     let is_left_out = |one: &Variable<'_>| match how {
         QueryKey::AsIs | QueryKey::Sorted => false,
         QueryKey::Ignore => true,
-        QueryKey::Keep(names) => !is_listed(names, one),
+        QueryKey::Keep(names) => !may_be_listed(names, one),
         QueryKey::Drop(names) => is_listed(names, one),
     };
     let mut names: Vec<String> = variables(query.unwrap_or_default())
@@ -89,13 +92,51 @@ fn decoded(name: &str) -> Cow<'_, [u8]> {
     }
 }
 
+/// Whether it is one of these and cannot be taken for another.
 fn is_listed(names: &[String], variable: &Variable<'_>) -> bool {
-    names.iter().any(|pattern| wild_match(pattern.as_bytes(), &variable.name))
+    !variable.has_parts() && names.iter().any(|pattern| wild_match(pattern.as_bytes(), &variable.name))
 }
 
-/// Variables of one name keep their order: `a[]=1&a[]=2` is not `a[]=2&a[]=1`.
+/// Whether some application would take it, or a part of it, for one of these.
+fn may_be_listed(names: &[String], variable: &Variable<'_>) -> bool {
+    let is =
+        |name: &[u8]| names.iter().any(|pattern| wild_match(taken_for(pattern.as_bytes()).as_slice(), name));
+    is_listed(names, variable) || variable.readings().any(|name| is(&name))
+}
+
+impl<'q> Variable<'q> {
+    /// Whether some applications would part it further, at `;`.
+    fn has_parts(&self) -> bool {
+        self.name.contains(&b';') || self.rest.contains(';')
+    }
+
+    /// The names that its parts may be taken for.
+    fn readings(&self) -> impl Iterator<Item = Vec<u8>> + use<'_, 'q> {
+        let first = taken_for(self.name.split(|byte| *byte == b';').next().unwrap_or(&self.name));
+        let in_name = self.name.split(|byte| *byte == b';').skip(1).map(taken_for);
+        let in_value = self
+            .rest
+            .split(';')
+            .skip(1)
+            .map(|part| taken_for(&decoded(part.split('=').next().unwrap_or(part))));
+        std::iter::once(first).chain(in_name).chain(in_value)
+    }
+}
+
+/// The name as the most obliging application reads it: without spaces before it, up to the first `[` or NUL, with `_` for
+/// dots and spaces, in lower case.
+fn taken_for(name: &[u8]) -> Vec<u8> {
+    let start = name.iter().position(|byte| *byte != b' ').unwrap_or(name.len());
+    let plain = name.iter().skip(start).take_while(|byte| !matches!(byte, b'[' | 0));
+    plain.map(|byte| if matches!(byte, b'.' | b' ') { b'_' } else { byte.to_ascii_lowercase() }).collect()
+}
+
+/// Variables that may be taken for one keep their order: `a[]=1&a[]=2` is not `a[]=2&a[]=1`. What may be parted further
+/// stays where it is.
 fn sort(variables: &mut [Variable<'_>]) {
-    variables.sort_by(|one, other| one.name.cmp(&other.name));
+    if !variables.iter().any(Variable::has_parts) {
+        variables.sort_by_cached_key(|one| taken_for(&one.name));
+    }
 }
 
 fn written(variables: &[Variable<'_>]) -> String {
@@ -148,9 +189,24 @@ mod tests {
             (QueryKey::Sorted, Some("=1&="), Some("=1&=")),
             (keep("a b"), Some("c=3&b=2&a=1"), Some("a=1&b=2")),
             (keep("a"), Some("%61=1&x"), Some("a=1")),
+            // What PHP and others take for a listed one.
+            (keep("id"), Some("+id=evil&x"), Some("%20id=evil")),
+            (keep("id"), Some("id[]=1&id%00x=2&ID=3"), Some("id%5B%5D=1&id%00x=2&ID=3")),
+            (
+                keep("page_size"),
+                Some("page.size=1&page+size=2&page_size=3"),
+                Some("page.size=1&page%20size=2&page_size=3"),
+            ),
+            (keep("id"), Some("x=1;id=2"), Some("x=1;id=2")),
+            (keep("id"), Some("x;id=2&y=;z"), Some("x%3Bid=2")),
+            (keep("id a"), Some("id=1&a=1;id=2"), Some("id=1&a=1;id=2")),
+            (drop("utm"), Some("utm=1;id=2&utm=3"), Some("utm=1;id=2")),
+            // The order of what may be taken for one decides which counts.
+            (QueryKey::Sorted, Some("b=0&+id=2&id=1"), Some("b=0&%20id=2&id=1")),
+            (QueryKey::Sorted, Some("id=1&+id=2&b=0"), Some("b=0&id=1&%20id=2")),
             (keep("a"), Some("x=1"), None),
             (keep("a"), Some(""), None),
-            (keep("Q*"), Some("Qz=1&q=2&Qa=3"), Some("Qa=3&Qz=1")),
+            (keep("Q*"), Some("Qz=1&q=2&Qa=3"), Some("q=2&Qa=3&Qz=1")),
             (keep("*"), Some("b&a"), Some("a&b")),
             (drop("utm_*"), Some("b=2&utm_x=1&a=1"), Some("b=2&a=1")),
             (drop("utm_*"), Some("%75tm_x=1"), None),

@@ -9,6 +9,7 @@ use crate::cookies::relevant_cookies;
 use crate::host::normalise_host;
 use crate::key::{self, Place};
 use crate::path::{extension, last_segment, normalise_path};
+use crate::readings;
 use crate::template::Vars;
 use crate::types::{RequestParts, Routed, Rule, Site, Sites, TargetId};
 use http::Method;
@@ -26,8 +27,12 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     let path = normalise_path(parts.path)
         .map_err(|reject| (Route::BadTarget, format!("{}: {:?}", reject.text(), parts.path)))?;
     check_query(parts.query)?;
-    let facts = PathFacts::of(&path, parts.method);
-    let (rule, rule_reason, beaten) = choose_rule(site, &facts);
+    let compared = readings::compared(&path);
+    let facts = PathFacts::of(&compared, parts.method);
+    let (mut rule, mut rule_reason, mut beaten) = choose_rule(site, &facts);
+    if let Some(protects) = protecting(site, rule, &facts) {
+        (rule, rule_reason, beaten) = (protects, Route::RuleByReading, vec![&rule.id]);
+    }
     let rewritten = rewritten(rule, parts, scheme, &host, &path)?;
     // What runs a script is told by the path that the origin is asked for.
     let asked_path = rewritten.as_ref().map_or(path.as_str(), |rewritten| &rewritten.path);
@@ -192,6 +197,17 @@ impl<'p> PathFacts<'p> {
             && (rule.extensions.is_empty() || rule.extensions.iter().any(|name| self.has_extension(name)))
             && rule.path.as_ref().is_none_or(|glob| glob.matches_split(self.path, self.segment))
     }
+}
+
+/// The rule that lets in only some of what the path may come to elsewhere, if the one chosen by the path itself lets in all.
+fn protecting<'s>(site: &'s Site, chosen: &Rule, facts: &PathFacts<'_>) -> Option<&'s Rule> {
+    let protects = |rule: &Rule| rule.acts.as_ref().is_some_and(|acts| acts.protects());
+    if protects(chosen) || !site.rules.iter().any(protects) {
+        return None;
+    }
+    let others = readings::others(facts.path);
+    let rules = others.iter().map(|path| choose_rule(site, &PathFacts::of(path, facts.method)).0);
+    rules.into_iter().find(|rule| protects(rule))
 }
 
 /// The first rule that matches, why, and the later ones that would have.

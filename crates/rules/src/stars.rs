@@ -137,9 +137,10 @@ mod tests {
         ) {
             let Ok(glob) = PathGlob::new(&glob) else { return Ok(()) };
             let Ok(path) = crate::normalise_path(&path) else { return Ok(()) };
+            let path = crate::readings::compared(&path).into_owned();
             let stars = Stars::of(&glob).unwrap();
             prop_assert_eq!(stars.regex.is_match(&path), glob.matches(&path), "{:?} {}", &glob, &path);
-            let plain = !glob.text.contains("**");
+            let plain = !glob.text.contains("**") && !glob.text.contains("//");
             if plain && glob.matches(&path) {
                 let mut found = stars.in_path(&path).into_iter();
                 let back: String = glob.text.split('*').enumerate()

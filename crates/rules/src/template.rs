@@ -158,15 +158,28 @@ impl Template {
 
     /// Fills it in.
     pub fn fill(&self, vars: &Vars) -> String {
+        self.filled(vars, false)
+    }
+
+    /// Fills in a URL: behind its `?` what came from a path is a value, and neither ends one nor begins another.
+    pub fn fill_url(&self, vars: &Vars) -> String {
+        self.filled(vars, true)
+    }
+
+    fn filled(&self, vars: &Vars, is_url: bool) -> String {
         use std::fmt::Write as _;
         let mut out = String::with_capacity(self.text.len() + 32);
+        let of_path = |out: &mut String, text: &str| match is_url && out.contains('?') {
+            true => push_value(out, text),
+            false => out.push_str(text),
+        };
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
                 Part::Var(Var::Star(n)) => {
-                    out.push_str(vars.stars.get(n.saturating_sub(1)).map_or("", String::as_str));
+                    of_path(&mut out, vars.stars.get(n.saturating_sub(1)).map_or("", String::as_str));
                 }
-                Part::Var(Var::Path) => out.push_str(&vars.path),
+                Part::Var(Var::Path) => of_path(&mut out, &vars.path),
                 Part::Var(Var::Query) => match &vars.query {
                     Some(query) => out.push_str(query),
                     // A question mark with nothing behind it is another URL.
@@ -188,6 +201,18 @@ impl Template {
     }
 }
 
+/// What means something in a query (as forms write it) is escaped; escapes stay what they are.
+fn push_value(out: &mut String, text: &str) {
+    use std::fmt::Write as _;
+    for letter in text.chars() {
+        match letter {
+            // Writing to a String cannot fail.
+            '&' | ';' | '=' | '+' | '#' | '[' | ']' => drop(write!(out, "%{:02X}", u32::from(letter))),
+            other => out.push(other),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,6 +229,20 @@ mod tests {
             id: 0xab,
             user: "ann".into(),
         }
+    }
+
+    #[test]
+    fn what_came_from_a_path_is_one_value_of_a_query() {
+        let vars = Vars { stars: vec!["1&admin=1;x+y%26".into()], path: "/a=b&c".into(), ..vars() };
+        for (text, wanted) in [
+            ("/index.php?article={1}", "/index.php?article=1%26admin%3D1%3Bx%2By%26"),
+            ("/login?from={path}", "/login?from=/a%3Db%26c"),
+            ("/{1}?{query}", "/1&admin=1;x+y%26?x=1"),
+        ] {
+            assert_eq!(Template::new(text).unwrap().fill_url(&vars), wanted, "{text}");
+        }
+        // A field is no URL.
+        assert_eq!(Template::new("?{path}").unwrap().fill(&vars), "?/a=b&c");
     }
 
     #[test]

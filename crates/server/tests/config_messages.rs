@@ -176,6 +176,12 @@ fn errors_in_rules() {
         ("for = \"10s\"\nnever = true", "contradiction", "7:1", "`for` and `never`"),
         ("respect = true\nwhen_silent = \"1h\"", "contradiction", "7:1", "one lifetime policy"),
         ("until_changed = true", "unmet", "6:17", "globs"),
+        (
+            "for = \"10s\"\nresponse_fields = [{ set = \"X-Ip\", value = \"{client}\" }]",
+            "contradiction",
+            "7:20",
+            "shown to everybody",
+        ),
         ("path = \"/a[\"", "bad-value", "6:8", "is not a path glob"),
         ("path = \"a/b\"", "bad-value", "6:8", "\"/a/b\""),
         ("path = \"/a?b=c\"", "bad-value", "6:8", "vary_query"),

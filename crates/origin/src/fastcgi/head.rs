@@ -10,6 +10,9 @@ use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use samovar_reason::Upstream;
 
+/// Most fields in one head, as of an HTTP upstream's.
+const FIELDS_MAX: usize = 100;
+
 /// A parsed head.
 #[derive(Debug)]
 pub(super) struct Head {
@@ -89,6 +92,9 @@ fn parse(text: &[u8], rest: Bytes) -> Result<Head, Wrong> {
                 return Err(bad("a second status", line));
             }
         } else {
+            if headers.len() >= FIELDS_MAX {
+                return Err((Upstream::HeadTooLarge, format!("more than {FIELDS_MAX} fields")));
+            }
             headers
                 .try_append(name, value)
                 .map_err(|_| (Upstream::HeadTooLarge, "more fields than can be held".to_owned()))?;

@@ -106,6 +106,14 @@ fn a_head_is_bounded() {
 }
 
 #[test]
+fn a_hundred_fields_and_no_more() {
+    let some = |count: usize| (0..count).map(|n| format!("a{n}: 1\n")).collect::<String>() + "\n";
+    assert_eq!(read(some(100).as_bytes(), usize::MAX).unwrap().unwrap().headers.len(), 100);
+    let many = HeadReader::new(10_000).push(some(101).as_bytes());
+    assert_eq!(many.unwrap_err().0, Upstream::HeadTooLarge);
+}
+
+#[test]
 fn more_fields_than_a_map_holds_are_no_panic() {
     let mut reader = HeadReader::new(10_000_000);
     let many: String = (0..40_000).map(|n| format!("a{n}:\n")).collect();

@@ -126,6 +126,8 @@ impl Out {
                 | "keep-alive" | "proxy-connection" => continue,
                 // Answered by the front already: the body is here or on its way.
                 "expect" => continue,
+                // Applications that know fields as variables would take it for one of ours.
+                name if name.contains('_') && stands_for_ours(name, headers) => continue,
                 "via" if was_here(value) => {
                     let detail = format!("Via already names {}", pseudonym());
                     return Err(not_sent(Upstream::LoopDetected, detail));
@@ -209,6 +211,14 @@ impl Out {
         }
         self.put(&[";proto=", scheme]);
     }
+}
+
+/// Whether `x_user` would be taken for an `X-User` that goes with it, or for a field that tells of the way.
+fn stands_for_ours(name: &str, headers: &HeaderMap) -> bool {
+    let dashed = name.replace('_', "-");
+    headers.contains_key(&dashed)
+        || dashed.starts_with("x-forwarded-")
+        || matches!(&*dashed, "content-length" | "transfer-encoding")
 }
 
 /// Whether a field may hold it as it is.

@@ -346,7 +346,7 @@ fn path_glob(text: &str) -> Result<(), Complaint> {
             "rules select by path; what the query does to the key is said with `vary_query`",
         ));
     }
-    if text.contains('/') && !text.starts_with('/') && !text.starts_with('*') {
+    if text.contains('/') && !text.starts_with(['/', '*', '{']) {
         return Err(Complaint::hint("can match no path", format!("paths begin with a slash: \"/{text}\"")));
     }
     path_glob_text(text)

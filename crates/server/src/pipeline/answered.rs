@@ -117,6 +117,10 @@ impl After {
         }
         let Some(acting) = &self.acting else { return };
         let acts = &acting.acts;
+        if headers.contains_key(header::VARY) && acts.varies_by_asker(&samovar_policy::vary_named(headers)) {
+            // What no request shows nobody behind us can compare either.
+            headers.append(header::VARY, HeaderValue::from_static("*"));
+        }
         if !acts.cookie_paths.is_empty() || !acts.cookie_domains.is_empty() {
             map_cookies(acting, headers);
         }

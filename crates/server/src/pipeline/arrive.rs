@@ -138,10 +138,13 @@ fn believe(
     client
 }
 
-/// Drops fields by their names; most requests have none of them, which one look at the names tells.
+/// Drops fields by their names, and what applications take for them; most requests have none of them, which one look at
+/// the names tells.
 fn drop_all(headers: &mut http::HeaderMap, names: &[&str]) {
-    if headers.keys().any(|name| names.contains(&name.as_str())) {
-        names.iter().for_each(|name| drop(headers.remove(*name)));
+    let is = |name: &str| names.contains(&name) || names.iter().any(|of| samovar_rules::is_alias(name, of));
+    if headers.keys().any(|name| is(name.as_str())) {
+        let dropped: Vec<_> = headers.keys().filter(|name| is(name.as_str())).cloned().collect();
+        dropped.iter().for_each(|name| drop(headers.remove(name)));
     }
 }
 

@@ -8,7 +8,7 @@ use super::respond::Ready;
 use super::{answered, fill, interim, keep, learn, upgrade, upload};
 use crate::clock;
 use crate::state::{Shared, Snapshot};
-use http::{Method, StatusCode, Uri};
+use http::{HeaderValue, Method, StatusCode, Uri};
 use samovar_cache::Scope;
 use samovar_origin::Answer;
 use samovar_policy::{CacheStatus, Exchange as Times};
@@ -106,7 +106,11 @@ pub fn attempt_facts(got: &mut Got) -> Vec<Fact> {
 /// An origin's answer for one client.
 pub fn alone(got: Box<Got>, word: &'static str, why: Lookup) -> Reply {
     let Got { answer, ours, session, .. } = *got;
-    let Answer { status, headers, body, .. } = answer;
+    let Answer { status, mut headers, body, .. } = answer;
+    if session.is_some() {
+        // A cache behind us that kept the cookie would send everybody to one member (RFC 6265 §7).
+        headers.append(http::header::CACHE_CONTROL, HeaderValue::from_static("private"));
+    }
     Reply {
         status,
         headers,

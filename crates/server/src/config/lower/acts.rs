@@ -262,9 +262,17 @@ pub(super) fn advice(scope: &Scope<'_>, rule: &Rule, takes: Takes, work: &mut Wo
         work.warning(Code::NoEffect, &node.span, format!("nothing becomes hot: {why}"), hint);
     }
     let stores = rule.wishes.lifetime != LifetimeWish::Never && !acts.unshared() && acts.redirect.is_none();
-    for node in own.get("request_fields").map_or(&[][..], Node::list) {
+    let asker_named = |node: &&Node| {
         let value = node.table().and_then(|table| table.get("value")).and_then(Node::text);
-        if stores && value.and_then(|text| Template::new(text).ok()).is_some_and(|t| names_asker(&t)) {
+        value.and_then(|text| Template::new(text).ok()).is_some_and(|template| names_asker(&template))
+    };
+    if stores {
+        for node in own.get("response_fields").map_or(&[][..], Node::list).iter().filter(asker_named) {
+            let hint = "`client_fields` are written for each client; or use `never` here";
+            let message = "who asks would be stored with the answer, and shown to everybody who gets it";
+            work.error(Code::Contradiction, &node.span, message, hint);
+        }
+        for node in own.get("request_fields").map_or(&[][..], Node::list).iter().filter(asker_named) {
             let hint =
                 "the origin can say `private` or `no-store` for what depends on it; or use `never` here";
             let message = "the origin is told who asks, and its answer may be stored for others";
