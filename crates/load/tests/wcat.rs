@@ -527,3 +527,24 @@ fn the_second_seeds_command_line_leaves_its_log_where_the_original_did() {
     run(&["-x", "-o", "other.xml"]);
     assert!(std::fs::read_to_string(scratch.file("other.xml")).unwrap().contains("<report"));
 }
+
+#[test]
+fn no_warm_up_is_none_though_the_scenario_has_one() {
+    let server = Server::start(|stream, _| {
+        stream.write_all(ok("x", "").as_bytes()).unwrap();
+        After::Keep
+    });
+    let scratch = Scratch::new("no-warm-up");
+    let path = scratch.file("home.ubr");
+    let text = "scenario { name = \"s\"; warmup = 1; duration = 30; cooldown = 1; \
+                transaction { id = \"t\"; request { url = \"/\"; statuscode = 200; } } }\n";
+    std::fs::write(&path, text).unwrap();
+    let address = server.url("").replace("http://", "");
+    let times = |flags: &[&str]| {
+        let (json, _) =
+            common::run(&[&[path.as_str(), "-s", &address, "-c", "1", "-d", "200ms"], flags].concat());
+        (number(&json, "/asked/warmup_s"), number(&json, "/asked/cooldown_s"))
+    };
+    assert_eq!(times(&["--warmup", "0s", "--cooldown", "0s"]), (0.0, 0.0));
+    assert_eq!(times(&[]), (1.0, 1.0));
+}

@@ -67,7 +67,7 @@ impl Users {
             // What follows another colon is a comment of other programs.
             match secret(hash.split(':').next().unwrap_or(hash)) {
                 Ok(secret) => users.push((name.to_owned(), secret)),
-                Err(what) => complain(at, format!("lets {name:?} in by no password: {what}")),
+                Err(what) => complain(at, format!("{name:?} cannot sign in with any password: {what}")),
             }
         }
         (Users { users }, complaints)

@@ -188,7 +188,7 @@ fn users_that_cannot_get_in_are_told_with_their_line() {
     assert!(gone.contains("cannot be read") && gone.contains("htpasswd -B -c"), "{gone}");
     std::fs::write(folder.join("users"), "ann:plain\n").unwrap();
     let broken = told();
-    assert!(broken.contains("users:1 lets \"ann\" in by no password"), "{broken}");
+    assert!(broken.contains("users:1 \"ann\" cannot sign in with any password"), "{broken}");
     assert!(broken.contains("names no user who can get in"), "{broken}");
     std::fs::write(folder.join("users"), "ann:{SHA}VBPuJHI7uixaa6LQGWx4s+5GKNE=\n").unwrap();
     let fine = told();

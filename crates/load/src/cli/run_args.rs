@@ -105,13 +105,13 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = levels::pause, conflicts_with = "rate")]
     pub think: Option<(Duration, Duration)>,
 
-    /// Load before the measured window
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = size::duration)]
-    pub warmup: Duration,
+    /// Load before the measured window [default: none, or what the scenario says]
+    #[arg(long, value_name = "TIME", value_parser = size::duration)]
+    pub warmup: Option<Duration>,
 
-    /// Load after the measured window
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = size::duration)]
-    pub cooldown: Duration,
+    /// Load after the measured window [default: none, or what the scenario says]
+    #[arg(long, value_name = "TIME", value_parser = size::duration)]
+    pub cooldown: Option<Duration>,
 
     /// End early when this holds for a step, or for the last 5 seconds: 'p99>200ms', 'errors>1%'; may be repeated
     #[arg(long, value_name = "RULE")]

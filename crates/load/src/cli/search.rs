@@ -112,8 +112,9 @@ fn schedule(args: &RunArgs, rate: f64, whole: bool) -> Schedule {
     let enough = Duration::try_from_secs_f64(REQUESTS / rate).unwrap_or(full);
     let shortest = Duration::from_secs(1).min(full);
     let measure = if whole { full } else { (full / PROBE).max(enough).clamp(shortest, full) };
-    let settle = if args.load.warmup.is_zero() { levels::settle(measure) } else { args.load.warmup };
-    let cooldown_ns = size::nanos(args.load.cooldown);
+    let warmup = args.load.warmup.filter(|time| !time.is_zero());
+    let settle = warmup.unwrap_or_else(|| levels::settle(measure));
+    let cooldown_ns = size::nanos(args.load.cooldown.unwrap_or_default());
     Schedule::plain(rate, size::nanos(settle), Some(size::nanos(measure)), cooldown_ns)
 }
 

@@ -39,7 +39,8 @@ pub(super) fn load(args: &RunArgs) -> Result<Load, String> {
     if steps.len() > usize::from(u16::MAX) {
         return Err("more than 65,535 steps".to_owned());
     }
-    let (warmup_ns, cooldown_ns) = (size::nanos(given.warmup), size::nanos(given.cooldown));
+    let (warmup_ns, cooldown_ns) =
+        (given.warmup.map_or(0, size::nanos), given.cooldown.map_or(0, size::nanos));
     let schedule = Schedule::new(warmup_ns, steps, cooldown_ns, false);
     let cores = thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1));
     let threads = given.threads.unwrap_or_else(|| (cores / 2).max(1));
@@ -68,7 +69,7 @@ fn measured(given: &LoadArgs) -> Result<Option<Duration>, String> {
     if measure.is_some_and(|measure| measure.is_zero()) {
         return Err("-d 0 measures nothing; give a time, or -n for a count".to_owned());
     }
-    if measure.is_none() && !given.cooldown.is_zero() {
+    if measure.is_none() && given.cooldown.is_some_and(|time| !time.is_zero()) {
         return Err("--cooldown needs -d: a counted run ends with its last request".to_owned());
     }
     Ok(measure)

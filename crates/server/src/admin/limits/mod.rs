@@ -203,7 +203,8 @@ fn of_upstream(upstream: &Upstream, settings: &Settings, text: &str, file: Optio
     let (name, limits, stats) = (&upstream.settings().name, &upstream.settings().limits, upstream.stats());
     let count = |n: usize| Value::Count(n as u64);
     let full = stats.busy >= limits.max_connections;
-    let connections = Use { used: Some(stats.open as u64), refused: Some(stats.refused), binds: full };
+    // A connection that lies idle is in nobody's way.
+    let connections = Use { used: Some(stats.busy as u64), refused: Some(stats.refused), binds: full };
     let queue = Use {
         used: Some(stats.waiting as u64),
         refused: None,
