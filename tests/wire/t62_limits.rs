@@ -54,7 +54,11 @@ fn each_limit_says_who_set_it() {
         }
     }
     assert_eq!(upstream.len(), 10, "{all}");
-    assert_eq!((upstream[0]["number"].as_u64(), upstream[0]["used"].as_u64()), (Some(256), Some(1)));
+    assert_eq!(
+        (upstream[0]["number"].as_u64(), upstream[0]["used"].as_u64()),
+        (Some(256), Some(0)),
+        "its connection lies idle"
+    );
     let metrics = server.json(&["status"]);
     assert!(metrics["cache"]["limit_bytes"].as_u64() == Some(64 << 20));
     let table = server.tell(&["limits"]);
@@ -193,4 +197,28 @@ fn what_is_not_said_is_derived() {
     let from = limit(&all, "memory.size")["from"].as_str().unwrap().to_owned();
     assert!(from.starts_with("25 % of the "), "{from}");
     assert_eq!(limit(&all, "memory.entry_max")["from"], "an eighth of memory.size");
+}
+
+#[test]
+fn rates_are_among_the_limits() {
+    let origin = Origin::counting(&[]);
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"one\"\ndefault = true\norigin = \"{}\"\nrate = {{ requests = 10, per = \"1s\" }}\n\
+         [[site.rule]]\npath = \"/a/**\"\nfor = \"1s\"\n[[site.rule]]\nid = \"slow\"\npath = \"/b/**\"\n\
+         rate = {{ requests = 1, per = \"1m\", by = \"header:X-Key\" }}\n",
+        origin.url
+    );
+    let (server, file) = Server::configured(&text, &[]);
+    let all = server.json(&["limits"]);
+    let site = limit(&all, "site.one.rate");
+    assert_eq!(site["value"], "10 per 1s, by client");
+    assert_eq!(site["from"], format!("{}:6", file.display()));
+    assert!(
+        limit(&all, "site.one.rule.slow.rate")["value"].as_str().unwrap().starts_with("1 per 1m, by header:")
+    );
+    // A rule without a rate of its own has the site's.
+    assert_eq!(
+        all.as_array().unwrap().iter().filter(|row| row["name"].as_str().unwrap().ends_with(".rate")).count(),
+        2
+    );
 }

@@ -261,6 +261,12 @@ fn warnings_elsewhere() {
         (format!("[server]\nerror_detail = \"always\"\n{site}"), "exposure", "3:16", "everybody"),
         (format!("[server]\ntrusted_proxies = [\"::/0\"]\n{site}"), "exposure", "3:20", "claim any address"),
         (format!("{site}\nlisting = true"), "no-effect", "5:1", "files"),
+        (
+            format!("[server]\nlisten = [\"0.0.0.0:80\"]\n{site}\nbasic_auth = {{ users = \"/etc/hosts\" }}"),
+            "privacy",
+            "3:10",
+            "can be read",
+        ),
         (format!("[server]\nproxy_protocol = [\"0.0.0.0/0\"]\n{site}"), "exposure", "3:19", "claim any address"),
         (
             format!("[server]\nlisten = [\"127.0.0.1:80\"]\nproxy_protocol = [\"unix\"]\n{site}"),

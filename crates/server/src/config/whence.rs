@@ -22,8 +22,8 @@ pub fn line_of(text: &str, table: &str, name: Option<&str>, key: &str) -> Option
     Some(place(text, name.span().start).line)
 }
 
-/// The line of `limits` of a site (by its name, else its first host), or of one of its rules (by its id, else its place).
-pub fn line_of_limits(text: &str, site: &str, rule: Option<&str>) -> Option<usize> {
+/// The line of a key of a site (by its name, else its first host), or of one of its rules (by its id, else its place).
+pub fn line_of_rule(text: &str, site: &str, rule: Option<&str>, key: &str) -> Option<usize> {
     let tree = read::tree_of(text).ok()?;
     let tables = |found: &toml::de::DeValue<'_>| -> Option<usize> { Some(found.as_array()?.len()) };
     let sites = tree.get("site")?.get_ref();
@@ -49,7 +49,7 @@ pub fn line_of_limits(text: &str, site: &str, rule: Option<&str>) -> Option<usiz
             rules.get(at)?.get_ref().as_table()?
         }
     };
-    let (name, _) = table.iter().find(|(name, _)| name.get_ref() == "limits")?;
+    let (name, _) = table.iter().find(|(name, _)| name.get_ref() == key)?;
     Some(place(text, name.span().start).line)
 }
 

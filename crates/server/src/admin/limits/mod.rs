@@ -175,7 +175,7 @@ fn own(app: &Shared) -> Vec<LimitShape> {
     }
     for named in snapshot.gates().all() {
         let (g, stats) = (&named.settings, named.gate.stats());
-        let line = config::line_of_limits(&text, &g.site, g.rule.as_deref());
+        let line = config::line_of_rule(&text, &g.site, g.rule.as_deref(), "limits");
         let counts = [
             ("concurrent_max", stats.max, stats.busy, stats.full + stats.late),
             ("queue_max", g.queue_max, stats.waiting, stats.full),
@@ -193,8 +193,34 @@ fn own(app: &Shared) -> Vec<LimitShape> {
         let from = whence(settings, &name, line, file.as_deref());
         rows.push(shape(name, &Value::Time(g.queue_timeout), of, from));
     }
+    rows.extend(rates(&snapshot.settings, &text, file.as_deref()));
     for upstream in snapshot.upstreams() {
         rows.extend(of_upstream(upstream, settings, &text, file.as_deref()));
+    }
+    rows
+}
+
+/// How often one may ask. Each is counted by itself, so nobody can say how near they are in all; the answers with
+/// `rate-limited` in the metrics are those who came too often.
+fn rates(settings: &Settings, text: &str, file: Option<&str>) -> Vec<LimitShape> {
+    let mut rows = Vec::new();
+    for site in &settings.sites.sites {
+        let own = site.otherwise.acts.as_ref().and_then(|acts| acts.rate.as_ref());
+        let of_rules =
+            site.rules.iter().filter_map(|rule| Some((Some(&*rule.id), rule.acts.as_ref()?.rate.as_ref()?)));
+        let all =
+            own.map(|rate| (None, rate)).into_iter().chain(of_rules.filter(|(_, rate)| Some(*rate) != own));
+        for (rule, rate) in all {
+            let name = match rule {
+                None => format!("site.{}.rate", site.name),
+                Some(rule) => format!("site.{}.rule.{rule}.rate", site.name),
+            };
+            let line = config::line_of_rule(text, &site.name, rule, "rate");
+            let from = whence(settings, &name, line, file);
+            let per = config::show_duration(rate.per_ms);
+            let value = format!("{} per {per}, by {}", rate.requests, rate.by);
+            rows.push(LimitShape { value, ..shape(name, &Value::None, Use::default(), from) });
+        }
     }
     rows
 }

@@ -16,10 +16,10 @@ use super::diag::{Code, Diagnostic, Notes};
 use super::keys;
 use super::memory::Memory;
 use super::net::Listen;
-use super::settings::{Certificate, Settings, TargetSettings, Watched};
+use super::settings::{Certificate, ServerSettings, Settings, TargetSettings, Watched};
 use super::tree::{Checked, Node, Span, Value};
 use super::upstreams::GateSettings;
-use samovar_rules::{HotWish, Rule, Sites, TargetId};
+use samovar_rules::{HotWish, Rule, Site, Sites, TargetId};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -114,6 +114,7 @@ pub(super) fn lower(root: &Checked, around: &Around, notes: &mut Notes) -> Lower
     let (sites, uncached_sites) = site::sites(root, &default_index, &mut work);
     upstream::unused(&mut work);
     tls(root, &server.listen, &mut work);
+    passwords(root, &server, &sites, &mut work);
     let Work { targets, watches, certificates, gates, for_files, rule_spans, folders, files, .. } = work;
     let settings = Settings {
         server,
@@ -158,6 +159,23 @@ fn tls(root: &Checked, listen: &[Listen], work: &mut Work<'_>) {
             work.warning(Code::Unused, &span, message, hint);
         }
         _ => {}
+    }
+}
+
+/// RFC 7617 §4: Basic credentials can be read by whoever sees them pass.
+fn passwords(root: &Checked, server: &ServerSettings, sites: &[Site], work: &mut Work<'_>) {
+    let asks = |rule: &Rule| rule.acts.as_ref().is_some_and(|acts| acts.users.is_some());
+    let asked = sites.iter().any(|site| asks(&site.otherwise) || site.rules.iter().any(asks));
+    // A proxy before us has the certificate.
+    let proxied = !server.trusted_proxies.networks.is_empty();
+    let open =
+        server.listen.iter().find(|listen| matches!(listen, Listen::Tcp(at) if !at.ip().is_loopback()));
+    if let (Some(open), true, false) = (open, asked, proxied) {
+        let span = root.get("server").and_then(Node::table).and_then(|server| server.get("listen"));
+        let span = span.map_or(0..0, |node| node.span.clone());
+        let hint = "listen on `https://`, or say in `trusted_proxies` who speaks TLS for this server";
+        let message = format!("passwords of `basic_auth` can be read on their way to {open}");
+        work.warning(Code::Privacy, &span, message, hint);
     }
 }
 
