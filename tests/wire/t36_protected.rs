@@ -162,7 +162,8 @@ fn however_the_path_is_written_the_rule_that_protects_it_holds() {
         [[site.rule]]\npath = \"/R&D/**\"\ndeny = [\"0.0.0.0/0\"]\n\
         [[site.rule]]\npath = \"/config.php\"\ndeny = [\"0.0.0.0/0\"]\n\
         [[site.rule]]\nextension = \".cgi\"\ndeny = [\"0.0.0.0/0\"]\n\
-        [[site.rule]]\npath = \"/open/**\"\nfor = \"1h\"\n";
+        [[site.rule]]\npath = \"/open/**\"\nfor = \"1h\"\n\
+        [[site.rule]]\npath = \"/login.php\"\nrate = { requests = 1, per = \"1h\" }\n";
     let lab = lab(&origin, rules);
     for path in [
         "/secret",
@@ -196,9 +197,25 @@ fn however_the_path_is_written_the_rule_that_protects_it_holds() {
     for path in ["/", "/open/x", "/open//x", "/secretx", "/config.phpx/y", "/open/config", "/x%20y"] {
         assert_eq!(lab.server.get(path, &[]).status, 200, "{path}");
     }
-    assert_eq!(origin.count(), 7);
+    let login = |path| lab.server.get(path, &[]).status;
+    assert_eq!((login("/login.php/x"), login("/login.php/y"), login("/login.php")), (200, 429, 429));
+    assert_eq!(origin.count(), 8);
     let said = lab.server.tell(&["explain", "/a.cgi/x"]);
     assert!(said.contains("rule-by-reading") || said.contains("may read the path"), "{said}");
+}
+
+#[test]
+fn what_holds_for_the_whole_site_hides_no_rule_of_its_own() {
+    let origin = careless();
+    let rules = "allow = [\"127.0.0.0/8\"]\n[[site.rule]]\npath = \"/admin.php\"\nbasic_auth = { users = \"USERS\" }\n\
+        [[site.rule]]\npath = \"/all.php\"\nallow = [\"0.0.0.0/0\"]\n";
+    let lab = lab(&origin, rules);
+    assert_eq!(lab.server.get("/x", &[]).status, 200);
+    assert_eq!(lab.server.get("/admin.php/x", &[]).reason(), "credentials-missing");
+    assert_eq!(lab.server.get("/admin.php/x", &[ANN]).status, 200);
+    // Another reading never lets in more.
+    let said = lab.server.tell(&["explain", "/all.php/x"]);
+    assert!(said.contains("no-rule") || said.contains("no rule"), "{said}");
 }
 
 #[test]

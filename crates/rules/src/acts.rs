@@ -106,6 +106,16 @@ impl Acts {
         self.access.is_some() || self.users.is_some()
     }
 
+    /// Whether it lets in fewer, or less often, than its site does everywhere. Where the site lets in only some, a rule with
+    /// other addresses may as well let in more, and only its users count.
+    pub fn guards_beyond(&self, site: Option<&Acts>) -> bool {
+        let (access, users, rate) =
+            site.map_or((None, None, None), |s| (s.access.as_ref(), s.users.as_ref(), s.rate.as_ref()));
+        let protected = access.is_some() || users.is_some();
+        (self.users.is_some() && self.users.as_ref() != users)
+            || (!protected && (self.access.is_some() || (self.rate.is_some() && self.rate.as_ref() != rate)))
+    }
+
     /// Whether nothing of it may be in shared caching.
     pub fn unshared(&self) -> bool {
         self.protects() && !self.shares

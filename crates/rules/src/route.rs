@@ -30,8 +30,8 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     let compared = readings::compared(&path);
     let facts = PathFacts::of(&compared, parts.method);
     let (mut rule, mut rule_reason, mut beaten) = choose_rule(site, &facts);
-    if let Some(protects) = protecting(site, rule, &facts) {
-        (rule, rule_reason, beaten) = (protects, Route::RuleByReading, vec![&rule.id]);
+    if let Some(guards) = guarding(site, rule, &facts) {
+        (rule, rule_reason, beaten) = (guards, Route::RuleByReading, vec![&rule.id]);
     }
     let rewritten = rewritten(rule, parts, scheme, &host, &path)?;
     // What runs a script is told by the path that the origin is asked for.
@@ -199,15 +199,17 @@ impl<'p> PathFacts<'p> {
     }
 }
 
-/// The rule that lets in only some of what the path may come to elsewhere, if the one chosen by the path itself lets in all.
-fn protecting<'s>(site: &'s Site, chosen: &Rule, facts: &PathFacts<'_>) -> Option<&'s Rule> {
-    let protects = |rule: &Rule| rule.acts.as_ref().is_some_and(|acts| acts.protects());
-    if protects(chosen) || !site.rules.iter().any(protects) {
+/// The rule that guards what the path may come to elsewhere, if the one chosen by the path itself guards nothing.
+fn guarding<'s>(site: &'s Site, chosen: &Rule, facts: &PathFacts<'_>) -> Option<&'s Rule> {
+    let all = site.otherwise.acts.as_deref();
+    // What holds for the whole site is no guard of the rule's own.
+    let guards = |rule: &Rule| rule.acts.as_deref().is_some_and(|acts| acts.guards_beyond(all));
+    if guards(chosen) || !site.rules.iter().any(guards) {
         return None;
     }
     let others = readings::others(facts.path);
     let rules = others.iter().map(|path| choose_rule(site, &PathFacts::of(path, facts.method)).0);
-    rules.into_iter().find(|rule| protects(rule))
+    rules.into_iter().find(|rule| guards(rule))
 }
 
 /// The first rule that matches, why, and the later ones that would have.

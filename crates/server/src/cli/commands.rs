@@ -27,7 +27,11 @@ pub fn check(path: &Path, as_json: bool) -> Outcome {
         show::json(&report.to_json())?;
     } else if ok {
         crate::say!("{}", report.render(std::io::stderr().is_terminal()));
-        show::out(&format!("{}: no errors, {} warnings", path.display(), report.diagnostics.len()))?;
+        let warnings = match report.diagnostics.len() {
+            1 => "1 warning".to_owned(),
+            n => format!("{n} warnings"),
+        };
+        show::out(&format!("{}: no errors, {warnings}", path.display()))?;
     } else {
         crate::say!("{}", report.render(std::io::stderr().is_terminal()));
     }
