@@ -58,7 +58,8 @@ fn members_take_turns_by_weight_and_it_is_said_why() {
         a.url, b.url
     ));
     let got: Vec<String> = (0..8).map(|_| server.get("/", &[]).text()).collect();
-    assert_eq!(got.iter().filter(|n| *n == "a").count(), 6, "{got:?}");
+    // Spread evenly, not one after the other.
+    assert_eq!(got.concat(), "aabaaaba");
     let record = trace(&server);
     let elected = fact(&record, "elected");
     assert_eq!((elected["code"].as_str(), elected["busy"].as_u64()), (Some("by-requests"), Some(1)));
@@ -133,6 +134,72 @@ fn nobody_who_asks_get_notices_that_a_member_dies() {
     let b = member(&all, "b");
     assert!(b["retried"].as_u64() >= Some(5) && b["ejections"].as_u64() >= Some(1), "{b}");
     assert!(server.said().contains("upstream app/b is left alone for a while"));
+}
+
+/// An origin that answers `/many` with more fields than are read, and all else well.
+fn odd_at_one_url() -> Origin {
+    Origin::raw(|asked, stream| {
+        let many: String = match asked.target() {
+            "/many" => (0..2_000).map(|n| format!("X-{n}: 1\r\n")).collect(),
+            _ => String::new(),
+        };
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1\r\n";
+        let _ = stream.write_all(format!("{head}{many}\r\na").as_bytes());
+        After::Keep
+    })
+}
+
+fn set_aside_by_a_visitor(server: &Server) {
+    soon("a visitor has it set aside", || {
+        server.get("/many", &[]);
+        (member(&server.json(&["upstream", "list"]), "a")["unusable"] == "member-ejected").then_some(())
+    });
+}
+
+/// Whoever is set aside is asked before a client is told that nobody answers.
+#[test]
+fn one_set_aside_takes_over_when_the_last_one_dies() {
+    let a = odd_at_one_url();
+    let folder = Folder::new();
+    folder.write("index.html", "b");
+    for method in ["GET", "POST"] {
+        let dying = Server::start(&[folder.0.to_str().unwrap()]);
+        let server = before(&members(&[&a.url, &format!("http://{}", dying.address)]));
+        set_aside_by_a_visitor(&server);
+        assert_eq!(server.get("/", &[]).text(), "b");
+        drop(dying);
+        for n in 0..20 {
+            let answer =
+                server.connect().request(method, "/", &[], if method == "POST" { b"x" } else { b"" });
+            assert_eq!((answer.status, answer.text().as_str()), (200, "a"), "{method} {n}");
+        }
+        let all = server.json(&["upstream", "list"]);
+        assert_eq!(member(&all, "a")["unusable"], Value::Null, "{all}");
+        assert_eq!(member(&all, "b")["unusable"], "member-ejected", "{all}");
+    }
+}
+
+/// What may not be repeated fails only until it is clear that the last one fails in a row.
+#[test]
+fn one_set_aside_is_in_use_again_when_all_others_fail_in_a_row() {
+    let a = odd_at_one_url();
+    let well = Arc::new(AtomicBool::new(true));
+    let says = Arc::clone(&well);
+    let b = Origin::raw(move |_, stream| {
+        if !says.load(Ordering::Relaxed) {
+            return After::Close;
+        }
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb");
+        After::Keep
+    });
+    let server = before(&members(&[&a.url, &b.url]));
+    set_aside_by_a_visitor(&server);
+    well.store(false, Ordering::Relaxed);
+    let got: Vec<u16> = (0..12).map(|_| server.connect().request("POST", "/", &[], b"x").status).collect();
+    let failed = got.iter().filter(|status| **status == 502).count();
+    // Five in a row, and two more at most while both are asked in turn.
+    assert!((5..=7).contains(&failed) && got[8..] == [200; 4], "{got:?}");
+    assert!(server.said().contains("all in use fail, so those left alone are in use again"));
 }
 
 #[test]
