@@ -71,10 +71,10 @@ async fn let_in(routed: &mut Routed, acts: &Acts) -> Result<(), No> {
         x.note(Fact::Gate(Gate::AddressAllowed, shown(client)));
     }
     if let Some(rate) = &acts.rate {
-        let whom = rate.by.value(client, routed.route.query.as_deref(), &x.headers);
+        let whom = rate.by.whom(client, routed.route.query.as_deref(), &x.headers);
         let snapshot = Arc::clone(&x.snapshot);
         let site = routed.route.site_in(&snapshot).map_or("", |site| &site.name);
-        let rule = routed.route.rule_in(&snapshot).map_or("", |rule| &rule.id);
+        let rule = routed.route.rule_in(&snapshot).filter(|_| !rate.of_site).map(|rule| &*rule.id);
         match x.core.shared.gates.count(site, rule, rate, &whom, x.at_us) {
             Counted::Within(left) => {
                 x.note(Fact::Gate(Gate::WithinRate, format!("{left} more at once; {}", told(rate))));
