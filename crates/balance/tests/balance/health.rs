@@ -110,6 +110,19 @@ fn probes_take_down_and_bring_back() {
     assert!(elect(&mut b, 0).passed_over.is_empty());
 }
 
+/// What made requests fail is mended as well, as far as anyone can tell.
+#[test]
+fn a_member_that_its_probes_bring_back_is_not_left_alone_any_longer() {
+    let mut b = balancer(Method::Requests, &[1, 1]);
+    set_aside(&mut b, 1);
+    take_down(&mut b, 1);
+    b.probed(1, 1, true);
+    assert_eq!(b.probed(1, 1, true), Some(true));
+    assert!(elect(&mut b, 1).passed_over.is_empty());
+    // And it takes as many failures in a row as ever to set it aside.
+    assert_eq!([(); 3].map(|()| bad(&mut b, 1, 1)), [false, false, true]);
+}
+
 #[test]
 fn where_all_seem_ill_one_is_asked_all_the_same() {
     let mut b = balancer(Method::Requests, &[1, 1]);
