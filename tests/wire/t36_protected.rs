@@ -236,6 +236,9 @@ fn a_sites_rate_is_one_count_for_all_rules_that_have_none() {
     assert_eq!(["/a/1", "/b/1", "/a/2", "/b/2", "/c"].map(asked), [200, 200, 429, 429, 429]);
     assert_eq!(["/own/1", "/own/2", "/own/3"].map(asked), [200, 200, 429]);
     assert_eq!(["/free/1", "/free/2", "/free/3"].map(asked), [200; 3]);
+    let said = |path: &str| lab.server.tell(&["explain", path]);
+    assert!(said("/a/1").contains("2 at once, by client for the whole site"), "{}", said("/a/1"));
+    assert!(!said("/own/1").contains("whole site"), "{}", said("/own/1"));
 }
 
 #[test]

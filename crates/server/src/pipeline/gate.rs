@@ -168,7 +168,8 @@ fn shown(client: Option<IpAddr>) -> String {
 /// A rate in words.
 fn told(rate: &Rate) -> String {
     let per = crate::config::show_duration(rate.per_ms);
-    format!("{} per {per}, {} at once, by {}", rate.requests, rate.burst, rate.by)
+    let of = if rate.of_site { " for the whole site" } else { "" };
+    format!("{} per {per}, {} at once, by {}{of}", rate.requests, rate.burst, rate.by)
 }
 
 /// What will be asked of a request, for `explain`, which does not know who will send it.
