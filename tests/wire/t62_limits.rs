@@ -68,6 +68,22 @@ fn each_limit_says_who_set_it() {
     );
 }
 
+/// A bound that a member has of its own is said to be its own, also where it is as large as the upstream's.
+#[test]
+fn a_members_own_bound_is_said_to_be_its_own() {
+    let text = "config = 1\n[[site]]\ndefault = true\nupstream = \"app\"\n[[upstream]]\nname = \"app\"\n\
+                max_connections = 8\nmembers = [\n  { url = \"http://127.0.0.1:1\", name = \"a\" },\n  \
+                { url = \"http://127.0.0.1:2\", name = \"b\", max_connections = 8 },\n]\n";
+    let (server, file) = Server::configured(text, &[]);
+    let all = server.json(&["limits"]);
+    assert_eq!(limit(&all, "upstream.app.a.max_connections")["from"], "as the upstream's");
+    let own = limit(&all, "upstream.app.b.max_connections");
+    assert_eq!(
+        (own["number"].as_u64(), own["from"].clone()),
+        (Some(8), format!("{}:10", file.display()).into())
+    );
+}
+
 /// What follows from the size follows from the size that was given.
 #[test]
 fn the_largest_answer_follows_the_size_of_the_command_line() {

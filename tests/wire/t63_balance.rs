@@ -58,7 +58,8 @@ fn members_take_turns_by_weight_and_it_is_said_why() {
         a.url, b.url
     ));
     let got: Vec<String> = (0..8).map(|_| server.get("/", &[]).text()).collect();
-    assert_eq!(got.iter().filter(|n| *n == "a").count(), 6, "{got:?}");
+    // Spread evenly, not one after the other.
+    assert_eq!(got.concat(), "aabaaaba");
     let record = trace(&server);
     let elected = fact(&record, "elected");
     assert_eq!((elected["code"].as_str(), elected["busy"].as_u64()), (Some("by-requests"), Some(1)));
@@ -133,6 +134,72 @@ fn nobody_who_asks_get_notices_that_a_member_dies() {
     let b = member(&all, "b");
     assert!(b["retried"].as_u64() >= Some(5) && b["ejections"].as_u64() >= Some(1), "{b}");
     assert!(server.said().contains("upstream app/b is left alone for a while"));
+}
+
+/// An origin that answers `/many` with more fields than are read, and all else well.
+fn odd_at_one_url() -> Origin {
+    Origin::raw(|asked, stream| {
+        let many: String = match asked.target() {
+            "/many" => (0..2_000).map(|n| format!("X-{n}: 1\r\n")).collect(),
+            _ => String::new(),
+        };
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1\r\n";
+        let _ = stream.write_all(format!("{head}{many}\r\na").as_bytes());
+        After::Keep
+    })
+}
+
+fn set_aside_by_a_visitor(server: &Server) {
+    soon("a visitor has it set aside", || {
+        server.get("/many", &[]);
+        (member(&server.json(&["upstream", "list"]), "a")["unusable"] == "member-ejected").then_some(())
+    });
+}
+
+/// Whoever is set aside is asked before a client is told that nobody answers.
+#[test]
+fn one_set_aside_takes_over_when_the_last_one_dies() {
+    let a = odd_at_one_url();
+    let folder = Folder::new();
+    folder.write("index.html", "b");
+    for method in ["GET", "POST"] {
+        let dying = Server::start(&[folder.0.to_str().unwrap()]);
+        let server = before_with("never = true", &members(&[&a.url, &format!("http://{}", dying.address)]));
+        set_aside_by_a_visitor(&server);
+        assert_eq!(server.get("/", &[]).text(), "b");
+        drop(dying);
+        for n in 0..20 {
+            let answer =
+                server.connect().request(method, "/", &[], if method == "POST" { b"x" } else { b"" });
+            assert_eq!((answer.status, answer.text().as_str()), (200, "a"), "{method} {n}");
+        }
+        let all = server.json(&["upstream", "list"]);
+        assert_eq!(member(&all, "a")["unusable"], Value::Null, "{all}");
+        assert_eq!(member(&all, "b")["unusable"], "member-ejected", "{all}");
+    }
+}
+
+/// What may not be repeated fails only until it is clear that the last one fails in a row.
+#[test]
+fn one_set_aside_is_in_use_again_when_all_others_fail_in_a_row() {
+    let a = odd_at_one_url();
+    let well = Arc::new(AtomicBool::new(true));
+    let says = Arc::clone(&well);
+    let b = Origin::raw(move |_, stream| {
+        if !says.load(Ordering::Relaxed) {
+            return After::Close;
+        }
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb");
+        After::Keep
+    });
+    let server = before(&members(&[&a.url, &b.url]));
+    set_aside_by_a_visitor(&server);
+    well.store(false, Ordering::Relaxed);
+    let got: Vec<u16> = (0..12).map(|_| server.connect().request("POST", "/", &[], b"x").status).collect();
+    let failed = got.iter().filter(|status| **status == 502).count();
+    // Five in a row, and two more at most while both are asked in turn.
+    assert!((5..=7).contains(&failed) && got[8..] == [200; 4], "{got:?}");
+    assert!(server.said().contains("all in use fail, so those left alone are in use again"));
 }
 
 #[test]
@@ -212,6 +279,9 @@ fn sessions_stay_on_their_member() {
         "b",
         "the URL's word goes first"
     );
+    for nobody in ["/?route=x", "/?route=x.nobody", "/;route=x.m9"] {
+        assert_eq!(server.get(nobody, &[("Cookie", "ROUTEID=.m2")]).text(), "b", "{nobody} names nobody");
+    }
     // A member that drains keeps its sessions; one that is disabled hands them over.
     server.tell(&["upstream", "drain", "app", "a"]);
     assert_eq!(server.get("/", &[("Cookie", "ROUTEID=.m1")]).text(), "a");
@@ -395,30 +465,110 @@ fn a_site_and_a_rule_have_bounds_and_queues() {
     soon("nothing is held", || (limit("site.one.limits.concurrent_max")["used"] == 0).then_some(()));
 }
 
+/// What is kept is written and holds at once; what others have changed in the file waits for a reload, and that is said.
+#[test]
+fn what_others_have_changed_in_the_file_does_not_come_into_force_with_a_change_that_is_kept() {
+    let (a, b) = (named("a"), named("b"));
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"one\"\ndefault = true\nupstream = \"app\"\n\
+         [[upstream]]\nname = \"app\"\n{}\n",
+        members(&[&a.url, &b.url])
+    );
+    let (server, file) = Server::configured(&text, &[]);
+    // Half-finished: the members in another order, and nobody let in.
+    let others = text
+        .replace(
+            &members(&[&a.url, &b.url]),
+            &format!(
+                "members = [{{ url = \"{}\", name = \"b\" }}, {{ url = \"{}\", name = \"a\" }}]",
+                b.url, a.url
+            ),
+        )
+        .replace("default = true", "default = true\ndeny = [\"127.0.0.0/8\"]");
+    std::fs::write(&file, &others).unwrap();
+    let out = server.ask(&["upstream", "set", "app", "a", "--weight", "3", "--keep"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(
+        out.status.success() && said.contains("other changes") && said.contains("samovar reload"),
+        "{said}"
+    );
+    let said = server.json(&["upstream", "drain", "app", "b", "--keep"]);
+    assert!(said["warnings"][0].as_str().unwrap().contains("not in force"), "{said}");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains("deny") && kept.contains("name = \"a\", weight = 3 }"), "{kept}");
+    assert!(kept.contains("name = \"b\", state = \"drain\" }"), "{kept}");
+    // In force: the change, not the others'.
+    assert_eq!([(); 4].map(|()| server.get("/", &[]).text()), ["a"; 4]);
+    let all = server.json(&["upstream", "list"]);
+    assert_eq!(
+        (member(&all, "a")["weight"].as_u64(), member(&all, "b")["state"].as_str()),
+        (Some(3), Some("drain"))
+    );
+    assert_eq!((all[0]["members"][0]["name"].as_str(), all[0].get("warnings")), (Some("a"), None));
+    server.tell(&["reload"]);
+    assert_eq!(server.get("/", &[]).status, 403);
+    // The file is what is in force: nothing is to be said.
+    let said = server.json(&["upstream", "enable", "app", "b", "--keep"]);
+    assert_eq!(said.get("warnings"), None, "{said}");
+    // A file that is no configuration is not written to, and nothing changes.
+    std::fs::write(&file, "config = 1\n[[site").unwrap();
+    assert!(!server.ask(&["upstream", "drain", "app", "a", "--keep"]).status.success());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "config = 1\n[[site");
+    assert_eq!(member(&server.json(&["upstream", "list"]), "a")["state"], "enabled");
+}
+
+/// A rule is changed in the file as it stands there, whose other changes come into force as well: that is said, too.
+#[test]
+fn a_change_of_a_rule_says_what_else_came_into_force() {
+    let (server, file) = Server::configured(
+        "config = 1\n[[site]]\nname = \"one\"\ndefault = true\norigin = \"http://127.0.0.1:1\"\n\
+         [[site.rule]]\nid = \"x\"\npath = \"/x\"\n",
+        &[],
+    );
+    let said = |args: &[&str]| String::from_utf8_lossy(&server.ask(args).stderr).into_owned();
+    assert!(!said(&["rule", "set", "x", "for=1m"]).contains("other changes"));
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("default = true", "default = true\ndeny = [\"127.0.0.0/8\"]"))
+        .unwrap();
+    assert!(said(&["rule", "set", "x", "for=2m"]).contains("in force now, too"));
+    assert_eq!(server.get("/", &[]).status, 403);
+}
+
 /// A client that leaves gives its place back, whether it was waiting or under way.
 #[test]
 fn places_of_clients_that_left_come_back() {
     let stuck = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", stuck.local_addr().unwrap());
     let text = format!(
-        "config = 1\n[[site]]\nname = \"one\"\ndefault = true\nupstream = \"app\"\nlimits = {{ concurrent_max = 1 }}\n\
+        "config = 1\n[[site]]\nname = \"one\"\ndefault = true\nupstream = \"app\"\nlimits = {{ concurrent_max = 1, queue_max = 2, queue_timeout = \"60s\" }}\n\
          [[site.rule]]\nnever = true\n[[upstream]]\nname = \"app\"\nmembers = [{{ url = \"{url}\" }}, {{ url = \"{url}\", name = \"b\" }}]\n"
     );
     let (server, _) = Server::configured(&text, &[]);
-    let used = || {
+    let used = |what: &str| {
         let all = server.json(&["limits"]);
-        let name = "site.one.limits.concurrent_max";
+        let name = format!("site.one.limits.{what}");
         all.as_array().unwrap().iter().find(|l| l["name"] == name).unwrap()["used"].as_u64().unwrap()
     };
     let busy = || {
         let all = server.json(&["upstream", "list"]);
         member(&all, "b")["busy"].as_u64().unwrap() + all[0]["members"][0]["busy"].as_u64().unwrap()
     };
-    let mut client: Client = server.connect();
-    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    soon("it is under way", || (used() == 1 && busy() == 1).then_some(()));
-    drop(client);
-    soon("its place is free", || (used() == 0 && busy() == 0).then_some(()));
+    let state = || (used("concurrent_max"), used("queue_max"), busy());
+    let asks = || {
+        let mut client: Client = server.connect();
+        client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        client
+    };
+    let first = asks();
+    soon("it is under way", || (state() == (1, 0, 1)).then_some(()));
+    let second = asks();
+    soon("the second waits", || (state() == (1, 1, 1)).then_some(()));
+    let _third = asks();
+    soon("the third waits, too", || (state() == (1, 2, 1)).then_some(()));
+    drop(second);
+    soon("the second's place is free", || (state() == (1, 1, 1)).then_some(()));
+    drop(first);
+    soon("the first's place is the third's", || (state() == (1, 0, 1)).then_some(()));
 }
 
 #[test]

@@ -2,7 +2,10 @@
 //!
 //! Order of a choice: who could take it at all (the operator's word, health, room, not tried before), the lowest set
 //! among them, ordinary members before standbys, the session's member if it is among them, else the method. Whoever was
-//! passed over is told with the reason. Not here: how the methods weigh (`methods`), what health is made of (`health`).
+//! passed over is told with the reason. `need` is what holds when those in use fail. Not here: how the methods weigh
+//! (`methods`), what health is made of (`health`).
+
+mod need;
 
 use crate::hash::owner_of;
 use crate::health::{Health, State};
@@ -64,6 +67,19 @@ pub struct Choice {
     pub busy: usize,
     /// Who could not take it. Empty, and nothing allocated, where all could.
     pub passed_over: Vec<(usize, Unusable)>,
+}
+
+/// What an answer, or a failure, changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing that is worth telling.
+    Same,
+    /// The member is set aside by this.
+    Aside,
+    /// The member is taken back by this.
+    Back,
+    /// With this, all in use fail in a row: those that were set aside are in use again.
+    Recalled,
 }
 
 /// Nobody takes it.
@@ -168,16 +184,15 @@ impl Balancer {
         Ok(self.take(now_ms, member, if trial { Elect::Trial } else { why }, passed_over))
     }
 
-    /// The head of a member's answer came, or the attempt failed; `None` if the client left before. True if the member was
-    /// set aside, or taken back, by this.
-    pub fn heard(&mut self, now_ms: u64, member: usize, how: Result<u64, Attempt>) -> bool {
+    /// The head of a member's answer came, after so many µs, or the attempt failed.
+    pub fn heard(&mut self, now_ms: u64, member: usize, how: Result<u64, Attempt>) -> Heard {
         let failure = match how {
             Err(attempt) if retry::is_held_against(&self.settings.retries.on, attempt) => Some(attempt),
             _ => None,
         };
         let may = failure.is_some() && self.may_set_aside(now_ms, member);
         let eject = self.settings.eject;
-        let Some(known) = self.known.get_mut(member) else { return false };
+        let Some(known) = self.known.get_mut(member) else { return Heard::Same };
         match (how, failure) {
             (Ok(first_byte_us), _) => {
                 known.note_latency(now_ms, first_byte_us);
@@ -185,17 +200,19 @@ impl Balancer {
                 if back {
                     self.level(member);
                 }
-                back
+                if back { Heard::Back } else { Heard::Same }
             }
             (Err(_), None) => {
                 known.health.nothing_learnt();
-                false
+                Heard::Same
             }
             (Err(_), Some(_)) => {
                 known.errors += 1;
-                let aside = known.health.failed(now_ms, &eject, may);
-                known.ejections += u64::from(aside);
-                aside
+                if known.health.failed(now_ms, &eject, may) {
+                    known.ejections += 1;
+                    return Heard::Aside;
+                }
+                if self.recall(now_ms) { Heard::Recalled } else { Heard::Same }
             }
         }
     }
@@ -219,8 +236,7 @@ impl Balancer {
         idempotent: bool,
         body: BodyState,
     ) -> Verdict {
-        let all = 0..self.settings.members.len();
-        let others = all.filter(|at| !tried.contains(at)).any(|at| self.unusable(now_ms, at, None).is_none());
+        let others = self.others(now_ms, tried, attempt);
         let tries = u32::try_from(tried.len()).unwrap_or(u32::MAX);
         let case = Case { attempt, idempotent, body, tries, others };
         let verdict = retry::verdict(&self.settings.retries, &mut self.purse, &case);
@@ -327,12 +343,15 @@ impl Balancer {
             }
         }
         let Some((set, standby)) = best else { return Vec::new() };
+        // Where all fail, one that waits for its turn is as good as any.
+        let all_fail = !self.anyone_holds(now_ms);
         let mut usable = Vec::with_capacity(able.len());
         for at in able {
             let Some(member) = self.settings.members.get(at) else { continue };
-            if member.set != set && session != Some(at) {
+            let first_choice = all_fail || session == Some(at);
+            if member.set != set && !first_choice {
                 passed_over.push((at, Unusable::LaterSet));
-            } else if member.standby != standby && session != Some(at) {
+            } else if member.standby != standby && !first_choice {
                 passed_over.push((at, Unusable::Standby));
             } else {
                 usable.extend(self.candidate(now_ms, at, ask));
@@ -369,13 +388,18 @@ impl Balancer {
         };
         let chosen = chosen.or(usable.first().map(|c| c.at)).unwrap_or(0);
         if matches!(self.settings.method, Method::Requests | Method::Traffic | Method::Busyness) {
-            for (at, by) in methods::turn(usable, chosen) {
-                if let Some(known) = self.known.get_mut(at) {
-                    known.lead = known.lead.saturating_add(by);
-                }
-            }
+            self.moved(usable, chosen);
         }
         (chosen, why)
+    }
+
+    /// One of them has had its turn.
+    fn moved(&mut self, among: &[Candidate], chosen: usize) {
+        for (at, by) in methods::turn(among, chosen) {
+            if let Some(known) = self.known.get_mut(at) {
+                known.lead = known.lead.saturating_add(by);
+            }
+        }
     }
 
     fn owner(&self, key: u64, usable: &[Candidate]) -> Option<usize> {
@@ -384,28 +408,6 @@ impl Balancer {
             Some((c.at, member.name.as_str(), c.weight as f64))
         });
         owner_of(key, named)
-    }
-
-    /// Where nobody seems able: one that the operator allows is asked all the same, the least busy. Failures tell more than
-    /// guesses do, and a probe that asks the wrong thing must not take a whole site down.
-    fn last_resort(
-        &mut self,
-        now_ms: u64,
-        ask: &Ask<'_>,
-        passed_over: Vec<(usize, Unusable)>,
-    ) -> Result<Choice, Nobody> {
-        let allowed = |why: Unusable| {
-            matches!(why, Unusable::Ejected | Unusable::OnTrial | Unusable::Down | Unusable::Full)
-        };
-        let able = passed_over.iter().filter(|(_, why)| allowed(*why));
-        let all: Vec<Candidate> = able.filter_map(|(at, _)| self.candidate(now_ms, *at, ask)).collect();
-        // One that is only full is well: better to wait for it than to ask one that is not.
-        let full = |c: &&Candidate| passed_over.contains(&(c.at, Unusable::Full));
-        let well: Vec<Candidate> = all.iter().filter(full).copied().collect();
-        match methods::least_busy(if well.is_empty() { &all } else { &well }) {
-            Some(member) => Ok(self.take(now_ms, member, Elect::LastResort, passed_over)),
-            None => Err(Nobody { passed_over }),
-        }
     }
 
     fn take(
@@ -430,19 +432,6 @@ impl Balancer {
     fn member_of(&self, route: Option<&str>) -> Option<usize> {
         let route = route.filter(|route| !route.is_empty())?;
         self.settings.members.iter().position(|m| m.route == route)
-    }
-
-    /// Whether this one may be set aside: another must remain that can take requests, and not too many may be aside.
-    fn may_set_aside(&self, now_ms: u64, member: usize) -> bool {
-        let is_aside = |known: &Known| matches!(known.health.state(now_ms), State::Aside | State::OnTrial);
-        let others =
-            || self.settings.members.iter().zip(&self.known).enumerate().filter(|(at, _)| *at != member);
-        let remains = others().any(|(_, (settings, known))| {
-            settings.admin == Admin::Enabled && known.health.state(now_ms) == State::Well
-        });
-        let aside = others().filter(|(_, (_, known))| is_aside(known)).count() + 1;
-        let allowed = (self.settings.eject.max_part * self.known.len() as f64).max(1.0);
-        remains && aside as f64 <= allowed
     }
 
     /// One that comes back begins where the others are, instead of making up for what it missed.

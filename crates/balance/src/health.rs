@@ -114,6 +114,15 @@ impl Health {
         true
     }
 
+    /// It is in use again though nothing was learnt of it. True if it was not; one that is being tried is left to that.
+    pub(crate) fn recalled(&mut self) -> bool {
+        let was_aside = matches!(self.passive, Passive::Aside(_) | Passive::Trial(false));
+        if was_aside {
+            self.passive = Passive::Well;
+        }
+        was_aside
+    }
+
     /// A probe's word. `Some(true)` if it is well by this and was not, `Some(false)` the other way round.
     pub(crate) fn probed(&mut self, now_ms: u64, probe: &Probe, good: bool) -> Option<bool> {
         if good != self.probed_down {

@@ -13,7 +13,7 @@ mod retry;
 mod settings;
 mod sticky;
 
-pub use balancer::{Ask, Balancer, Change, Choice, MemberView, Nobody};
+pub use balancer::{Ask, Balancer, Change, Choice, Heard, MemberView, Nobody};
 pub use hash::{hash_of, owner_of};
 pub use retry::{Attempt, BodyState, Reached, Verdict};
 pub use settings::{Admin, Eject, Failures, Member, Method, Probe, Retries, Settings};

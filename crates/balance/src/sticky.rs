@@ -18,28 +18,38 @@ pub struct Sticky {
     pub path: String,
 }
 
-/// The route a request names; the URL's word is taken before the cookie's. `cookies` are the values of all `Cookie` fields.
+/// The route a request names. The URL's word is taken before the cookie's, but a word that names a member (`is_one`) before
+/// any that does not: httpd takes the URL's whatever it says, so that any link with such a variable costs a visitor their
+/// session. `cookies` are the values of all `Cookie` fields.
 pub fn route_of<'a>(
     sticky: &Sticky,
     path: &'a str,
     query: Option<&'a str>,
     cookies: impl Iterator<Item = &'a str>,
+    is_one: impl Fn(&str) -> bool,
 ) -> Option<&'a str> {
-    let named = |pair: &'a str, name: &str| {
+    let route = |pair: &'a str, name: &str| {
         let (key, value) = pair.split_once('=')?;
-        (!name.is_empty() && key.trim() == name).then(|| value.trim().trim_matches('"'))
+        let value = (!name.is_empty() && key.trim() == name).then(|| value.trim().trim_matches('"'))?;
+        let (_, route) = value.rsplit_once(sticky.separator)?;
+        (!route.is_empty()).then_some(route)
     };
-    let of_path = path.split(';').skip(1).find_map(|pair| {
+    let of_path = path.split(';').skip(1).filter_map(|pair| {
         let pair = pair.split('/').next().unwrap_or(pair);
-        named(pair, &sticky.query)
+        route(pair, &sticky.query)
     });
-    let of_query = || query?.split('&').find_map(|pair| named(pair, &sticky.query));
-    let mut cookies = cookies;
-    let mut of_cookie =
-        || cookies.find_map(|field| field.split(';').find_map(|pair| named(pair, &sticky.cookie)));
-    let value = of_path.or_else(of_query).or_else(&mut of_cookie)?;
-    let (_, route) = value.rsplit_once(sticky.separator)?;
-    (!route.is_empty()).then_some(route)
+    let pairs = query.into_iter().flat_map(|query| query.split('&'));
+    let of_query = pairs.filter_map(|pair| route(pair, &sticky.query));
+    let pairs = cookies.flat_map(|field| field.split(';'));
+    let of_cookie = pairs.filter_map(|pair| route(pair, &sticky.cookie));
+    let mut first = None;
+    for route in of_path.chain(of_query).chain(of_cookie) {
+        if is_one(route) {
+            return Some(route);
+        }
+        first = first.or(Some(route));
+    }
+    first
 }
 
 #[cfg(test)]
@@ -70,7 +80,7 @@ mod tests {
             ("/a", Some("JSESSIONID=8.w3"), "", None),
         ] {
             assert_eq!(
-                route_of(&sticky, path, query, [cookie].into_iter()),
+                route_of(&sticky, path, query, [cookie].into_iter(), |_| true),
                 want,
                 "{path} {query:?} {cookie}"
             );
@@ -81,6 +91,28 @@ mod tests {
     fn a_name_that_is_not_set_names_nothing() {
         let sticky =
             Sticky { cookie: "R".into(), query: String::new(), separator: '.', set: true, path: "/".into() };
-        assert_eq!(route_of(&sticky, "/a;=x.w1", Some("=x.w1"), [""].into_iter()), None);
+        assert_eq!(route_of(&sticky, "/a;=x.w1", Some("=x.w1"), [""].into_iter(), |_| true), None);
+    }
+
+    #[test]
+    fn a_word_that_names_nobody_costs_nobody_their_session() {
+        let sticky =
+            Sticky { cookie: "R".into(), query: "rid".into(), separator: '.', set: true, path: "/".into() };
+        for (path, query, cookies, want) in [
+            ("/a", "rid=x", &["R=.w1"][..], Some("w1")),
+            ("/a", "rid=x.y", &["R=.w1"], Some("w1")),
+            ("/a", "rid=x.y&rid=x.w2", &["R=.w1"], Some("w2")),
+            ("/a;rid=x.y", "rid=x.w2", &["R=.w1"], Some("w2")),
+            ("/a", "rid=x.w2", &["R=.w1"], Some("w2")),
+            ("/a", "q=1", &["R=.old; R=.w1"], Some("w1")),
+            ("/a", "q=1", &["R=.old", "R=.w1"], Some("w1")),
+            // Where nothing names a member, it is said that the session moves.
+            ("/a", "rid=x.y", &["R=.old"], Some("y")),
+            ("/a", "q=1", &["R=.old"], Some("old")),
+        ] {
+            let is_one = |route: &str| ["w1", "w2"].contains(&route);
+            let got = route_of(&sticky, path, Some(query), cookies.iter().copied(), is_one);
+            assert_eq!(got, want, "{path} {query} {cookies:?}");
+        }
     }
 }

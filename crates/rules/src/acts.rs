@@ -254,10 +254,17 @@ mod tests {
             let redirect = Redirect { to: Template::new(text).unwrap(), status: StatusCode::FOUND };
             redirect.location(vars).unwrap().to_str().unwrap().to_owned()
         };
-        let evil = vars("/**", "//evil.example/", None);
-        for text in ["/{1}", "{path}", "//{1}"] {
-            let location = to(text, &evil);
-            assert!(location.starts_with('/') && !location.starts_with("//"), "{text}: {location}");
+        for path in ["//evil.example/", "/\\evil.example/", "/\\/evil.example/", "/\t/evil.example/"] {
+            let evil = vars("/**", path, None);
+            for text in ["/{1}", "{path}", "//{1}", "/\\{1}"] {
+                let location = to(text, &evil);
+                // Browsers take a backslash for a slash.
+                let second = location.chars().nth(1);
+                assert!(
+                    location.starts_with('/') && !matches!(second, Some('/' | '\\')),
+                    "{text}: {location}"
+                );
+            }
         }
         let plain = vars("/old/**", "/old/a", Some("ü=\u{7f}"));
         assert_eq!(to("https://{host}/n/{1}?{query}", &plain), "https://h/n/a?%C3%BC=%7F");

@@ -287,4 +287,24 @@ mod tests {
             assert_eq!(refused_field(side, &edit(text)).is_some(), refused, "{side:?} {text}");
         }
     }
+
+    /// What the origin is told of the client's address and of the way here is ours to say.
+    #[test]
+    fn nobody_writes_who_the_client_is() {
+        for name in [
+            "Forwarded",
+            "Via",
+            "X-Forwarded-For",
+            "X-Forwarded-Host",
+            "X-Forwarded-Port",
+            "X-Forwarded-Proto",
+            "X-Forwarded-Server",
+            "X-Real-IP",
+        ] {
+            for word in ["set", "append", "remove"] {
+                let text = format!("{word} {name}=1");
+                assert!(refused_field(FieldSide::Request, &edit(&text)).is_some(), "{text}");
+            }
+        }
+    }
 }

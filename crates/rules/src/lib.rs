@@ -29,6 +29,7 @@ mod unkeyed;
 mod url;
 mod users;
 mod value;
+mod whom;
 mod wild;
 
 pub use access::{Access, Addresses, Network};

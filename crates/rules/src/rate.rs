@@ -3,8 +3,9 @@
 //!
 //! Values and `now` in, a verdict out. The number is the moment at which the client will have paid for all it asked; a
 //! moment that has passed says nothing any more, so such places are free. Where none is free the client who owes least
-//! loses its place, which is nearly as it would have been forgotten. Not here: what a client is (`RateBy::value`), locks.
+//! loses its place, which is nearly as it would have been forgotten. Not here: whom a request is counted for (`whom`), locks.
 
+use crate::whom::address;
 use http::HeaderMap;
 use http::header::{COOKIE, HeaderName};
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,7 +15,7 @@ use std::net::{IpAddr, Ipv6Addr};
 pub enum RateBy {
     /// The client's address; of IPv6 the first 64 bits, as one client has all of them.
     Client,
-    /// A request field's value; requests without it are counted together.
+    /// A request field's value; requests without it, or with several, are counted together.
     Header(HeaderName),
     /// A query variable's value, likewise.
     Query(String),
@@ -35,6 +36,8 @@ pub struct Rate {
     pub burst: u64,
     /// Counted by.
     pub by: RateBy,
+    /// It is the site's: one count under all rules that have no rate of their own.
+    pub of_site: bool,
 }
 
 impl RateBy {
@@ -50,14 +53,10 @@ impl RateBy {
         }
     }
 
-    /// What a request is counted under.
+    /// What a request is told apart by where nothing is counted: the first of several, as it was written.
     pub fn value(&self, client: Option<IpAddr>, query: Option<&str>, headers: &HeaderMap) -> Vec<u8> {
         match self {
-            RateBy::Client => match client.map(|ip| ip.to_canonical()) {
-                Some(IpAddr::V4(ip)) => ip.octets().to_vec(),
-                Some(IpAddr::V6(ip)) => network_of(ip).octets().to_vec(),
-                None => b"unix:".to_vec(),
-            },
+            RateBy::Client => address(client),
             RateBy::Header(name) => {
                 let lines: Vec<&[u8]> = headers.get_all(name).iter().map(|v| v.as_bytes()).collect();
                 lines.join(&b'\n')
@@ -167,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn rate(requests: u64, per_ms: u64, burst: u64) -> Rate {
-        Rate { requests, per_ms, burst, by: RateBy::Client }
+        Rate { requests, per_ms, burst, by: RateBy::Client, of_site: false }
     }
 
     const SECOND: u64 = 1_000_000;
@@ -209,29 +208,23 @@ mod tests {
     }
 
     #[test]
-    fn whom() {
+    fn what_tells_requests_apart() {
         let mut headers = HeaderMap::new();
         headers.insert("x-api-key", HeaderValue::from_static("k1"));
         headers.append(COOKIE, HeaderValue::from_static("a=1; sid=s2"));
-        let ip = |text: &str| Some(text.parse().unwrap());
         for (by, client, query, want) in [
-            ("client", ip("1.2.3.4"), None, &[1, 2, 3, 4][..]),
-            ("client", ip("::ffff:1.2.3.4"), None, &[1, 2, 3, 4]),
-            ("client", None, None, b"unix:"),
-            ("header:X-Api-Key", None, None, b"k1"),
+            ("header:X-Api-Key", None, None, &b"k1"[..]),
             ("header:X-None", None, None, b""),
             ("query:key", None, Some("a=1&key=k3"), b"k3"),
             ("query:key", None, Some("keys=1"), b""),
             ("cookie:sid", None, None, b"s2"),
             ("cookie:si", None, None, b""),
-            ("all", ip("1.2.3.4"), None, b""),
+            ("client", Some("1.2.3.4".parse().unwrap()), None, &[1, 2, 3, 4]),
+            ("all", None, None, b""),
         ] {
             let by = RateBy::new(by).unwrap();
             assert_eq!(by.value(client, query, &headers), want, "{by}");
         }
-        let net = |text: &str| RateBy::Client.value(ip(text), None, &headers);
-        assert_eq!(net("2001:db8::1"), net("2001:db8::ffff:2"));
-        assert_ne!(net("2001:db8::1"), net("2001:db8:0:1::1"));
         for bad in ["", "ip", "header:", "header:a b", "query:", "cookie:", "all:x"] {
             assert_eq!(RateBy::new(bad), None, "{bad}");
         }

@@ -12,7 +12,8 @@ mod sessions;
 mod shares;
 
 use samovar_balance::{
-    Admin, Ask, Attempt, Balancer, Choice, Eject, Failures, Member, Method, Probe, Reached, Retries, Settings,
+    Admin, Ask, Attempt, Balancer, Choice, Eject, Failures, Heard, Member, Method, Probe, Reached, Retries,
+    Settings,
 };
 use samovar_reason::Upstream;
 
@@ -67,9 +68,9 @@ fn good(b: &mut Balancer, now_ms: u64) -> usize {
 const RESET: Attempt = Attempt::Failed(Upstream::Reset, Reached::Sent);
 const REFUSED: Attempt = Attempt::Failed(Upstream::Refused, Reached::NotSent);
 
-/// A request that fails.
+/// A request that fails; true if its member is set aside by this.
 fn bad(b: &mut Balancer, now_ms: u64, member: usize) -> bool {
     let aside = b.heard(now_ms, member, Err(RESET));
     b.released(member, false);
-    aside
+    aside == Heard::Aside
 }

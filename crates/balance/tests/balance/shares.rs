@@ -132,6 +132,80 @@ fn one_that_comes_back_is_not_flooded_to_make_up() {
     assert_eq!(got, [50, 50]);
 }
 
+/// Whoever carried more than others already owes nothing less for it.
+#[test]
+fn one_that_comes_back_and_has_carried_most_is_not_made_up_to() {
+    let mut b = balancer(Method::Traffic, &[1, 1]);
+    let mut carried = [1_000_000_u64, 0];
+    let bytes = |carried: [u64; 2]| move |at: usize| carried[at];
+    b.level_bytes(0, &bytes(carried));
+    for _ in 0..100 {
+        let at = b.elect(0, &Ask { bytes: &bytes(carried), ..ask() }).unwrap().member;
+        assert_eq!(at, 1);
+        carried[at] += 1_000;
+    }
+}
+
+/// What a member was in the turns, and how slow, before it went says nothing of it when it is back.
+#[test]
+fn one_that_is_back_begins_where_the_others_are() {
+    type Back = fn(&mut Balancer);
+    let ways: [(&str, Back); 3] = [
+        ("a trial", |b| assert_eq!(b.heard(20_000, 1, Ok(1_000)), Heard::Back)),
+        ("probes", |b| {
+            let said = [false, false, false, true, true].map(|good| b.probed(20_000, 1, good));
+            assert_eq!(said[4], Some(true));
+        }),
+        ("the operator", |b| {
+            b.change(20_000, 1, &Change { admin: Some(Admin::Enabled), ..Change::default() })
+        }),
+    ];
+    for (what, back) in ways {
+        let mut b = balancer(Method::Requests, &[1, 3]);
+        assert_eq!(elect(&mut b, 0).member, 1);
+        b.heard(0, 1, Ok(9_000_000));
+        for _ in 0..3 {
+            bad(&mut b, 1, 1);
+        }
+        let before = &b.view(1)[1];
+        assert!(before.load < 0 && before.latency_us > 8e6, "{what}: {before:?}");
+        back(&mut b);
+        let after = &b.view(20_000)[1];
+        assert_eq!((after.unusable, after.load, after.latency_us), (None, 0, 0.0), "{what}");
+    }
+}
+
+#[test]
+fn the_worst_time_counts_at_once_and_is_forgotten_over_ten_seconds() {
+    let mut b = balancer(Method::Latency, &[1, 1]);
+    let latency = |b: &Balancer, now| b.view(now)[0].latency_us;
+    for now in 0..10 {
+        b.heard(now, 0, Ok(1_000));
+    }
+    b.heard(10, 0, Ok(1_000_000));
+    assert!((999_000.0..=1_000_000.0).contains(&latency(&b, 10)), "{}", latency(&b, 10));
+    // A quick answer ten seconds later leaves about a third of it, and one a minute later next to nothing.
+    b.heard(10_010, 0, Ok(1_000));
+    assert!((360_000.0..375_000.0).contains(&latency(&b, 10_010)), "{}", latency(&b, 10_010));
+    b.heard(70_010, 0, Ok(1_000));
+    assert!((1_000.0..2_500.0).contains(&latency(&b, 70_010)), "{}", latency(&b, 70_010));
+}
+
+/// Or it would never be asked again.
+#[test]
+fn a_bad_time_is_forgotten_without_being_asked() {
+    let mut b = balancer(Method::Latency, &[1, 1]);
+    let asked_at = |b: &mut Balancer, now| {
+        b.heard(now, 1, Ok(100_000));
+        let at = elect(b, now).member;
+        b.released(at, false);
+        at
+    };
+    b.heard(0, 0, Ok(5_000_000));
+    assert_eq!(asked_at(&mut b, 1_000), 1);
+    assert_eq!(asked_at(&mut b, 60_000), 0);
+}
+
 /// Two servers, one five times as slow: a queue of requests in closed loop, by hand.
 #[test]
 fn the_quick_one_gets_more_by_latency() {

@@ -8,7 +8,7 @@ use super::shapes::{
 use super::{compression, explain, limits, metrics};
 use crate::clock;
 use crate::config::{self, Position};
-use crate::state::Shared;
+use crate::state::{Others, Shared};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
@@ -314,9 +314,10 @@ async fn rule_move(
 fn change(
     app: &App,
     site: &str,
-    edit: impl FnOnce(&str) -> Result<String, String>,
+    edit: impl Fn(&str) -> Result<String, String>,
 ) -> Result<Json<Changed>, Fail> {
-    let warnings = app.edit(edit).map_err(bad)?;
+    // Rules are named by their place if by nothing else, so the answer lists those of the whole file.
+    let warnings = app.edit(Others::Taken, edit).map_err(bad)?;
     Ok(Json(Changed { warnings, epoch: app.epoch(), rules: rules(app, site)? }))
 }
 

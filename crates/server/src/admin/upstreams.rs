@@ -1,11 +1,11 @@
 //! Upstreams: what their members do, and changes to them while they work.
 //!
-//! A change holds at once; with `keep` it is written into the configuration file as well, before it is answered. Not here:
-//! what a change does (`balance`).
+//! A change holds at once; with `keep` it is written into the configuration file as well, before it is answered, and what
+//! others have changed there waits for a reload. Not here: what a change does (`balance`).
 
 use super::api::Fail;
 use crate::config::{self, MemberEdit};
-use crate::state::Shared;
+use crate::state::{Others, Shared};
 use crate::upstream::{MemberState, Upstream, UpstreamState};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -29,6 +29,9 @@ pub struct UpstreamShape {
     waiting: usize,
     /// Its members.
     members: Vec<MemberShape>,
+    /// What somebody should look at, after a change that was kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// A member as it is now.
@@ -122,7 +125,7 @@ pub struct UpstreamAsk {
 /// Every upstream with its members: elected, busy, load, bytes, errors, latency.
 #[utoipa::path(get, path = "/v1/upstreams", responses((status = 200, body = Vec<UpstreamShape>)))]
 pub async fn upstream_list(State(app): State<Arc<Shared>>) -> Json<Vec<UpstreamShape>> {
-    Json(app.snapshot().upstreams().iter().map(|u| shape(u.view())).collect())
+    Json(app.snapshot().upstreams().iter().map(|u| shape(u.view(), Vec::new())).collect())
 }
 
 /// Changes how a member is chosen.
@@ -137,13 +140,12 @@ pub async fn upstream_set(
     let found = Method::WORDS.iter().find(|(word, _)| *word == ask.balance);
     let (word, method) = found.ok_or_else(|| bad(format!("`balance` is one of {}", words())))?;
     let upstream = named(&app, &name)?;
-    if ask.keep {
-        app.edit(|text| config::set_balance(text, &name, word).map_err(|e| e.to_string())).map_err(bad)?;
-    }
+    let write = |text: &str| config::set_balance(text, &name, word).map_err(|e| e.to_string());
+    let warnings = if ask.keep { app.edit(Others::Wait, write).map_err(bad)? } else { Vec::new() };
     upstream.set_method(*method);
     let now = named(&app, &name)?;
     now.set_method(*method);
-    Ok(Json(shape(now.view())))
+    Ok(Json(shape(now.view(), warnings)))
 }
 
 /// Changes a member; it holds at once.
@@ -169,6 +171,7 @@ pub async fn member_set(
     if let Some(route) = change.route.as_ref().filter(|route| taken(route)) {
         return Err(bad(format!("another member of {name} has the route {route:?}")));
     }
+    let mut warnings = Vec::new();
     if ask.keep {
         let edit = MemberEdit {
             weight: change.weight,
@@ -177,14 +180,16 @@ pub async fn member_set(
             route: change.route.clone(),
             state: change.admin.map(Admin::word),
         };
-        app.edit(|text| config::set_member(text, &name, at, &edit).map_err(|e| e.to_string()))
-            .map_err(bad)?;
+        let called =
+            upstream.view().members.into_iter().nth(at).map_or(member.clone(), |m| m.view.member.name);
+        let write = |text: &str| config::set_member(text, &name, &called, &edit).map_err(|e| e.to_string());
+        warnings = app.edit(Others::Wait, write).map_err(bad)?;
     }
     // Where the file was written another has taken its place, which began with what the old one knew.
     let now = named(&app, &name)?;
     let at = position(&now, &name, &member)?;
     now.change(at, &change);
-    Ok(Json(shape(now.view())))
+    Ok(Json(shape(now.view(), warnings)))
 }
 
 fn change_of(ask: &MemberAsk) -> Result<Change, Fail> {
@@ -234,7 +239,7 @@ fn position(upstream: &Upstream, name: &str, member: &str) -> Result<usize, Fail
     })
 }
 
-fn shape(state: UpstreamState) -> UpstreamShape {
+fn shape(state: UpstreamState, warnings: Vec<String>) -> UpstreamShape {
     UpstreamShape {
         name: state.name,
         balance: state.method.word(),
@@ -242,6 +247,7 @@ fn shape(state: UpstreamState) -> UpstreamShape {
         waiting: state.gate.map_or(0, |gate| gate.waiting)
             + state.members.iter().map(|m| m.pool.waiting).sum::<usize>(),
         members: state.members.into_iter().map(member).collect(),
+        warnings,
     }
 }
 

@@ -201,7 +201,13 @@ fn state(member: &Member, word: &str) -> Outcome {
 
 fn changed(server: &Server, path: &str, body: Map<String, Value>) -> Outcome {
     let value = ask(server, Method::PATCH, path, Some(&Value::Object(body)))?;
-    if server.json { show::json(&value) } else { show::out(&drawn(&value)) }
+    if server.json {
+        return show::json(&value);
+    }
+    for warning in value.get("warnings").and_then(Value::as_array).into_iter().flatten() {
+        crate::say!("{}", warning.as_str().unwrap_or_default());
+    }
+    show::out(&drawn(&value))
 }
 
 fn text(value: &Value, name: &str) -> String {

@@ -46,7 +46,7 @@ pub use units::{show_duration, show_size, size_bytes};
 pub use upstreams::{
     FastCgiTarget, GateSettings, HashBy, Place as MemberPlace, ProbeSettings, Protocol, UpstreamSettings,
 };
-pub use whence::{line_of, line_of_rule};
+pub use whence::{line_of, line_of_member, line_of_rule};
 
 use lower::{Around, Lowered, Named};
 use std::path::{Path, PathBuf};

@@ -71,10 +71,10 @@ async fn let_in(routed: &mut Routed, acts: &Acts) -> Result<(), No> {
         x.note(Fact::Gate(Gate::AddressAllowed, shown(client)));
     }
     if let Some(rate) = &acts.rate {
-        let whom = rate.by.value(client, routed.route.query.as_deref(), &x.headers);
+        let whom = rate.by.whom(client, routed.route.query.as_deref(), &x.headers);
         let snapshot = Arc::clone(&x.snapshot);
         let site = routed.route.site_in(&snapshot).map_or("", |site| &site.name);
-        let rule = routed.route.rule_in(&snapshot).map_or("", |rule| &rule.id);
+        let rule = routed.route.rule_in(&snapshot).filter(|_| !rate.of_site).map(|rule| &*rule.id);
         match x.core.shared.gates.count(site, rule, rate, &whom, x.at_us) {
             Counted::Within(left) => {
                 x.note(Fact::Gate(Gate::WithinRate, format!("{left} more at once; {}", told(rate))));
@@ -168,7 +168,8 @@ fn shown(client: Option<IpAddr>) -> String {
 /// A rate in words.
 fn told(rate: &Rate) -> String {
     let per = crate::config::show_duration(rate.per_ms);
-    format!("{} per {per}, {} at once, by {}", rate.requests, rate.burst, rate.by)
+    let of = if rate.of_site { " for the whole site" } else { "" };
+    format!("{} per {per}, {} at once, by {}{of}", rate.requests, rate.burst, rate.by)
 }
 
 /// What will be asked of a request, for `explain`, which does not know who will send it.

@@ -66,6 +66,15 @@ pub fn destination(settings: &Settings) -> Destination {
     }
 }
 
+/// What becomes of changes to the file that were not in force when it is edited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// They come into force with the edit.
+    Taken,
+    /// They wait in the file for a reload.
+    Wait,
+}
+
 impl Shared {
     /// Reads the file again and puts it in force. What people should look at comes back.
     ///
@@ -84,35 +93,49 @@ impl Shared {
     }
 
     /// Changes the text (and the file, if there is one) by `edit`, and puts it in force. If anything fails,
-    /// file and configuration stay as they were.
+    /// file and configuration stay as they were. If the file was changed by others since it was read, `others` says what
+    /// becomes of that, and the warnings tell it.
     ///
     /// # Errors
     /// In words.
     pub fn edit(
         self: &Arc<Self>,
-        edit: impl FnOnce(&str) -> Result<String, String>,
+        others: Others,
+        edit: impl Fn(&str) -> Result<String, String>,
     ) -> Result<Vec<String>, String> {
         let mut source = lock(&self.source);
         let (before, name) = match &source.path {
-            // The file may have been edited since it was read: the change goes on top of what is there now.
+            // The change goes on top of what is there now.
             Some(path) => (read(path)?, path.display().to_string()),
             None => (source.text.clone(), "(command line)".to_string()),
         };
         let after = edit(&before)?;
-        let loaded = config::parse(&after, &name).map_err(|report| report.to_string())?;
+        let changed = before != source.text;
+        let (in_force, back) = match others {
+            Others::Wait if changed => (edit(&source.text)?, source.text.clone()),
+            _ => (after.clone(), before),
+        };
+        let loaded = config::parse(&in_force, &name).map_err(|report| report.to_string())?;
         let mut trial = source.clone();
-        let warnings = self.take(&mut trial, loaded)?;
+        let mut warnings = self.take(&mut trial, loaded)?;
         if let Some(path) = &source.path
             && let Err(error) = replace_file(path, &after)
         {
             // What is in force must be what the file says.
-            if let Ok(old) = config::parse(&before, &name) {
+            if let Ok(old) = config::parse(&back, &name) {
                 self.take(&mut trial, old)?;
             }
             return Err(format!("write {}: {error}\nhint: the change was taken back", path.display()));
         }
         *source = trial;
-        source.text = after;
+        source.text = in_force;
+        warnings.extend(changed.then(|| match others {
+            Others::Wait => format!(
+                "{name} holds other changes, which are not in force: `samovar check` says whether they are right, \
+                 `samovar reload` takes them"
+            ),
+            Others::Taken => format!("{name} held other changes, which are in force now, too"),
+        }));
         Ok(warnings)
     }
 

@@ -28,8 +28,8 @@ struct Rates {
 }
 
 impl Gates {
-    /// Counts a request of `whom` under a site's rule. Under another rate it is counted anew.
-    pub fn count(&self, site: &str, rule: &str, rate: &Rate, whom: &[u8], now_us: u64) -> Counted {
+    /// Counts a request of `whom` under a site's rule, or under the site. Under another rate it is counted anew.
+    pub fn count(&self, site: &str, rule: Option<&str>, rate: &Rate, whom: &[u8], now_us: u64) -> Counted {
         let rates = self.rates.get_or_init(|| Rates {
             hash: RandomState::new(),
             shards: (0..SHARDS).map(|_| Mutex::new(RateTable::new(CLIENTS / SHARDS))).collect(),

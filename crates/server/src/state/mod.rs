@@ -8,7 +8,7 @@ mod snapshot;
 mod targets;
 mod users;
 
-pub use self::control::{Overrides, cache_settings, destination};
+pub use self::control::{Others, Overrides, cache_settings, destination};
 pub use self::core::{Core, Job};
 pub use self::gates::Gates;
 pub use self::places::{Place, Places};

@@ -134,12 +134,12 @@ impl Upstream {
         let settings = &self.settings;
         let route = settings.sticky.as_ref().and_then(|sticky| {
             let cookies = asked.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-            route_of(sticky, &asked.path, asked.query.as_deref(), cookies).map(str::to_owned)
+            let balancer = self.balancer();
+            let is_one = |route: &str| balancer.settings().members.iter().any(|m| m.route == route);
+            route_of(sticky, &asked.path, asked.query.as_deref(), cookies, is_one).map(str::to_owned)
         });
-        let key = match self.balancer().settings().method {
-            Method::Hash => hash_of(&self.key(asked)),
-            _ => 0,
-        };
+        let method = self.balancer().settings().method;
+        let key = if method == Method::Hash { hash_of(&self.key(asked)) } else { 0 };
         Wanted {
             route,
             key,

@@ -7,7 +7,7 @@ use super::{Places, Upstream};
 use crate::clock;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use samovar_balance::{Attempt, Reached};
+use samovar_balance::{Attempt, Heard, Reached};
 use samovar_origin::{AnswerBody, Failure};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -33,21 +33,32 @@ impl UnderWay {
         let upstream = &self.upstream;
         let now_ms = clock::mono_ms();
         let mut balancer = upstream.balancer();
-        if !balancer.heard(now_ms, self.member, how) {
-            return;
-        }
-        if how.is_ok() {
-            balancer.level_bytes(self.member, &|at| upstream.carried(at));
+        let heard = balancer.heard(now_ms, self.member, how);
+        match heard {
+            Heard::Same => return,
+            Heard::Aside => {}
+            Heard::Back => balancer.level_bytes(self.member, &|at| upstream.carried(at)),
+            Heard::Recalled => (0..upstream.members.len())
+                .for_each(|member| balancer.level_bytes(member, &|at| upstream.carried(at))),
         }
         drop(balancer);
         let target = upstream.target(self.member);
-        match how {
-            Ok(_) => crate::say!("samovar: upstream {target} answers again and is taken back"),
-            Err(Attempt::Status(status)) => {
+        match (heard, how) {
+            (Heard::Same, _) => {}
+            (Heard::Recalled, _) => {
+                let name = &upstream.settings.name;
+                crate::say!(
+                    "samovar: upstream {name}: all in use fail, so those left alone are in use again"
+                );
+            }
+            (Heard::Aside, Err(Attempt::Status(status))) => {
                 crate::say!("samovar: upstream {target} is left alone for a while: it answered {status}");
             }
-            Err(Attempt::Failed(why, _)) => {
+            (Heard::Aside, Err(Attempt::Failed(why, _))) => {
                 crate::say!("samovar: upstream {target} is left alone for a while: {why}");
+            }
+            (Heard::Back, _) | (Heard::Aside, Ok(_)) => {
+                crate::say!("samovar: upstream {target} answers again and is taken back");
             }
         }
     }

@@ -266,13 +266,12 @@ fn of_upstream(upstream: &Upstream, settings: &Settings, text: &str, file: Optio
     }
     let members = upstream.view().members;
     if members.len() > 1 {
-        for member in members {
+        for (at, member) in members.into_iter().enumerate() {
             let (max, busy) = (member.view.member.busy_max, member.view.busy);
             let named = format!("upstream.{name}.{}.max_connections", member.view.member.name);
-            let line = config::line_of(text, "upstream", Some(name), "members");
-            let from = match max == limits.max_connections {
-                true => "as the upstream's".to_owned(),
-                false => whence(settings, &named, line, file),
+            let from = match config::line_of_member(text, name, at, "max_connections") {
+                None => "as the upstream's".to_owned(),
+                line => whence(settings, &named, line, file),
             };
             rows.push(shape(named, &count(max), Use::places(busy as u64, max as u64, None), from));
         }

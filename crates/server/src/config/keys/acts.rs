@@ -25,7 +25,8 @@ pub(crate) static ACTS: &[Key] = &[
         "rate",
         Kind::Either(&[Kind::Bool, Kind::Table(&RATE)]),
         "How often one client may ask; who asks sooner gets 429 and is told when to come again. Answers from the cache count. \
-         `false` for no limit where the site has one.",
+         A site's is one count for all its rules together, but those that have their own; `false` for no limit where the site \
+         has one.",
         "{ requests = 10, per = \"1s\", burst = 20 }",
     )
     .absent("none"),
@@ -112,7 +113,7 @@ pub(crate) static RATE: Table = Table {
             "by",
             Kind::Text(Format::RateBy),
             "Whose requests count together: `client` (the address, of IPv6 its first 64 bits), `header:NAME`, `query:NAME`, \
-             `cookie:NAME` (who sends none counts with all who send none), or `all`.",
+             `cookie:NAME` (who sends none, or several, counts with all who send none), or `all`.",
             "\"header:X-Api-Key\"",
         )
         .or("\"client\""),

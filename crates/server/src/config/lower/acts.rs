@@ -42,7 +42,7 @@ pub(super) fn acts(scope: &Scope<'_>, glob: Option<&PathGlob>, work: &mut Work<'
     }
     let mut acts = Acts {
         access: access(scope),
-        rate: scope.node("rate").and_then(Node::table).map(rate),
+        rate: scope.node("rate").and_then(Node::table).map(|table| rate(table, scope)),
         users: users(scope, work),
         shares: shares(scope.own, scope.site.is_some()),
         redirect: redirect(scope, work),
@@ -86,7 +86,7 @@ fn access(scope: &Scope<'_>) -> Option<Access> {
     (!access.allow.is_empty() || !access.deny.is_empty()).then_some(access)
 }
 
-fn rate(table: &Checked) -> Rate {
+fn rate(table: &Checked, scope: &Scope<'_>) -> Rate {
     let requests = table.value("requests").as_ref().and_then(Value::amount).unwrap_or(1);
     let by = table.value("by").as_ref().and_then(Value::text).and_then(RateBy::new);
     Rate {
@@ -94,6 +94,7 @@ fn rate(table: &Checked) -> Rate {
         per_ms: table.value("per").as_ref().and_then(Value::amount).unwrap_or(1_000),
         burst: table.value("burst").as_ref().and_then(Value::amount).unwrap_or(requests),
         by: by.unwrap_or(RateBy::Client),
+        of_site: scope.site.is_none() || scope.own.get("rate").is_none(),
     }
 }
 
