@@ -28,26 +28,28 @@ pub fn route_of<'a>(
     cookies: impl Iterator<Item = &'a str>,
     is_one: impl Fn(&str) -> bool,
 ) -> Option<&'a str> {
-    let route = |pair: &'a str, name: &str| {
+    let named = |pair: &'a str, name: &str| {
         let (key, value) = pair.split_once('=')?;
-        let value = (!name.is_empty() && key.trim() == name).then(|| value.trim().trim_matches('"'))?;
-        let (_, route) = value.rsplit_once(sticky.separator)?;
-        (!route.is_empty()).then_some(route)
+        (!name.is_empty() && key.trim() == name).then(|| value.trim().trim_matches('"'))
     };
     let of_path = path.split(';').skip(1).filter_map(|pair| {
         let pair = pair.split('/').next().unwrap_or(pair);
-        route(pair, &sticky.query)
+        named(pair, &sticky.query)
     });
     let pairs = query.into_iter().flat_map(|query| query.split('&'));
-    let of_query = pairs.filter_map(|pair| route(pair, &sticky.query));
+    let of_query = pairs.filter_map(|pair| named(pair, &sticky.query));
     let pairs = cookies.flat_map(|field| field.split(';'));
-    let of_cookie = pairs.filter_map(|pair| route(pair, &sticky.cookie));
+    let of_cookie = pairs.filter_map(|pair| named(pair, &sticky.cookie));
     let mut first = None;
-    for route in of_path.chain(of_query).chain(of_cookie) {
-        if is_one(route) {
-            return Some(route);
+    for value in of_path.chain(of_query).chain(of_cookie) {
+        // httpd reads from the first separator, as a route may hold one; but so may what stands before it.
+        for (at, separator) in value.match_indices(sticky.separator) {
+            let route = value.get(at + separator.len()..).filter(|route| !route.is_empty());
+            if route.is_some_and(&is_one) {
+                return route;
+            }
+            first = first.or(route);
         }
-        first = first.or(Some(route));
     }
     first
 }
@@ -65,7 +67,9 @@ mod tests {
             set: false,
             path: "/".into(),
         };
+        let routes = ["w1", "w2", "w3", "w4", "w5.eu"];
         for (path, query, cookie, want) in [
+            ("/a", None, "JSESSIONID=8F3A.w5.eu", Some("w5.eu")),
             ("/a", None, "JSESSIONID=8F3A.w1", Some("w1")),
             ("/a", None, "x=1; JSESSIONID=8F.3A.w2; y=2", Some("w2")),
             ("/a", None, "JSESSIONID=\"8F3A.w1\"", Some("w1")),
@@ -80,7 +84,7 @@ mod tests {
             ("/a", Some("JSESSIONID=8.w3"), "", None),
         ] {
             assert_eq!(
-                route_of(&sticky, path, query, [cookie].into_iter(), |_| true),
+                route_of(&sticky, path, query, [cookie].into_iter(), |route| routes.contains(&route)),
                 want,
                 "{path} {query:?} {cookie}"
             );
