@@ -407,14 +407,12 @@ impl<'d, 'o> Conf<'d, 'o> {
             && from.starts_with('/')
             && !to.is_empty()
             && !to.contains(['{', '}', '%', '$']);
-        let (Some(literal), Some(to), true) =
-            (spell::literal(from.trim_end_matches('/')).or(Some(String::new())), spell::field_value(to), ok)
-        else {
+        let (Some(_), Some(to), true) = (spell::literal(from), spell::field_value(to), ok) else {
             self.left(d, "write `redirect = { to = \"…\", status = … }` into a rule");
             return;
         };
         let table = |to: String| Value::table([("to", Value::Text(to)), ("status", Value::Int(status))]);
-        let below = Select::path(PathSet::Glob(format!("{literal}/**")));
+        let below = Select::path(PathSet::Under(format!("{}/", from.trim_end_matches('/'))));
         let slash = if from.ends_with('/') == to.ends_with('/') { "/" } else { "" };
         let rest = format!("{}{slash}{{1}}", to.trim_end_matches('/'));
         self.scope(&below, &d.place).set("redirect", table(rest), &d.place);
@@ -442,7 +440,7 @@ fn glob(path: &str) -> Option<Select> {
     let doubled = path.replace("**", "*").replace('*', "**");
     // Only between slashes do two stars cross them.
     let whole = doubled.split('/').all(|part| part == "**" || !part.contains("**"));
-    whole.then(|| Select::path(PathSet::Glob(doubled)))
+    whole.then(|| Select::path(PathSet::Globs(vec![doubled])))
 }
 
 /// `*.php`, or a file's name.
@@ -451,7 +449,7 @@ fn by_name(name: &str) -> Option<Select> {
         return Some(Select::extensions(vec![extension]));
     }
     let literal = spell::literal(&format!("/{name}")).filter(|_| !name.contains(['/', '*', '?', '[']))?;
-    Some(Select::path(PathSet::Glob(format!("/**{literal}"))))
+    Some(Select::path(PathSet::Globs(vec![format!("/**{literal}")])))
 }
 
 /// `<Files ".ht*">`, `<FilesMatch "^\.ht">`.

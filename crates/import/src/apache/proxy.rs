@@ -362,17 +362,16 @@ fn pass(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         return;
     }
     let base = path.trim_end_matches('/').to_owned();
-    let Some(literal) = spell::literal(&base).or_else(|| base.is_empty().then(String::new)) else {
-        conf.left(d, "the path cannot be spelt");
-        return;
-    };
-    if suffix.contains(['{', '}']) || spell::field_value(&format!("/{suffix}")).is_none() {
+    if spell::literal(&format!("{base}/")).is_none()
+        || suffix.contains(['{', '}'])
+        || spell::field_value(&format!("/{suffix}")).is_none()
+    {
         conf.left(d, "the path cannot be spelt");
         return;
     }
     let rewritten = format!("{}/{{1}}", suffix.trim_end_matches('/'));
     settings.set("rewrite", Value::text(&rewritten), &d.place);
-    let below = Select::path(PathSet::Glob(format!("{literal}/**")));
+    let below = Select::path(PathSet::Under(format!("{base}/")));
     conf.scope(&below, &d.place).overlay(&settings);
     conf.carried(d, format!("upstream = \"{name}\"{told}, rewrite = \"{rewritten}\""));
 }

@@ -141,11 +141,10 @@ fn filtering(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                         continue;
                     };
                     let bare = literal.trim_start_matches('/');
-                    for glob in [format!("/**/{bare}"), format!("/**/{bare}/**")] {
-                        let select = Select { path: PathSet::Glob(glob), extensions: Vec::new() };
-                        let place = work.place(entry);
-                        work.site.scope(&select, &place).set("deny", everybody(), &place);
-                    }
+                    let globs = vec![format!("/**/{bare}"), format!("/**/{bare}/**")];
+                    let place = work.place(entry);
+                    let select = Select::path(PathSet::Globs(globs));
+                    work.site.scope(&select, &place).set("deny", everybody(), &place);
                     work.carried(entry, "deny: nobody may, 403 where IIS said 404");
                 }
             }
@@ -197,13 +196,13 @@ pub(crate) fn http_redirect(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     }
     let exact = switch(node, "exactDestination") == Some(true);
     let base = if work.path.is_empty() { String::new() } else { format!("/{}", work.path) };
-    let Some(glob) = spell::literal(&format!("{base}/")) else {
+    if spell::literal(&format!("{base}/")).is_none() {
         work.left(node, "the path cannot be spelt");
         return;
-    };
+    }
     let to = if exact { to.to_owned() } else { format!("{}/{{1}}", to.trim_end_matches('/')) };
     let redirect = Value::table([("to", Value::text(&to)), ("status", Value::Int(status))]);
-    let select = Select { path: PathSet::Glob(format!("{glob}**")), extensions: Vec::new() };
+    let select = Select::path(PathSet::Under(format!("{base}/")));
     let mut settings = Settings::default();
     settings.set("redirect", redirect, &place);
     work.site.scope(&select, &place).overlay(&settings);
