@@ -190,6 +190,13 @@ impl<'o> Draft<'o> {
                 .iter()
                 .chain(passes.iter())
                 .any(|s| s.settings.get("upstream") == Some(&Value::Bool(false)));
+            // In nginx what says nothing of where it goes is a file.
+            let first = site.overlap == crate::wanted::Overlap::First;
+            let a_file = |s: &crate::wanted::Scope| {
+                let elsewhere = s.settings.get("upstream").is_some() || s.settings.get("redirect").is_some();
+                !s.select.is_all() && !elsewhere && !s.settings.is_closed()
+            };
+            let excepted = excepted || (first && scopes.iter().any(a_file));
             // Behind the first that takes all nothing is asked any more.
             if let Some(at) = passes.iter().position(|pass| pass.select.is_all()) {
                 passes.truncate(at + 1);

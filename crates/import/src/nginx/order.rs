@@ -5,7 +5,7 @@
 //! expression takes belongs to the prefix. A location inside another one takes nothing beyond it.
 
 use crate::note::Place;
-use crate::wanted::{PathSet, Scope, Select, Settings, Wide, everybody};
+use crate::wanted::{PathSet, Scope, Select, Settings, Wide};
 
 /// How a location is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +56,11 @@ pub(super) fn in_order(nodes: Vec<Node>, whole: Scope, scripts: &[(Vec<String>, 
 fn no_scripts(scope: &Scope, scripts: &[&String]) -> Option<Scope> {
     let keys = ["upstream", "redirect"];
     let runs = scope.select.extensions.iter().any(|e| scripts.contains(&e));
-    let closed = scope.settings.get("deny") == Some(&everybody()) && scope.settings.get("allow").is_none();
-    if scripts.is_empty() || runs || closed || keys.iter().any(|key| scope.settings.get(key).is_some()) {
+    if scripts.is_empty()
+        || runs
+        || scope.settings.is_closed()
+        || keys.iter().any(|key| scope.settings.get(key).is_some())
+    {
         return None;
     }
     let handled = Select::extensions(scripts.iter().map(|e| (*e).clone()).collect());

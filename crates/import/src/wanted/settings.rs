@@ -37,6 +37,8 @@ pub(crate) struct Entry {
     pub(crate) off: bool,
     /// It closes to everybody what could not be said: nothing that is said elsewhere opens it again.
     pub(crate) closes: bool,
+    /// Said by a section that comes behind others, which do not take it back.
+    pub(crate) late: bool,
 }
 
 /// Everybody.
@@ -58,13 +60,14 @@ impl Settings {
             remark: String::new(),
             off: false,
             closes: false,
+            late: false,
         })
     }
 
     /// Sets a key that no directive of its own asked for.
     pub(crate) fn set_by_itself(&mut self, key: &'static str, value: Value, remark: &str) {
         let remark = remark.to_owned();
-        self.put(Entry { key, value, places: Vec::new(), remark, off: false, closes: false });
+        self.put(Entry { key, value, places: Vec::new(), remark, off: false, closes: false, late: false });
     }
 
     /// Closes to everybody, and stays closed.
@@ -86,6 +89,15 @@ impl Settings {
 
     fn closed(&self) -> Option<usize> {
         self.0.iter().position(|entry| entry.closes)
+    }
+
+    /// Whether nobody may.
+    pub(crate) fn is_closed(&self) -> bool {
+        let none = |key: &str| {
+            matches!(self.get(key), None | Some(Value::Bool(false)))
+                || self.get(key) == Some(&Value::List(Vec::new()))
+        };
+        self.get("deny") == Some(&everybody()) && none("allow")
     }
 
     /// Whether it says who may, and keeps somebody out.

@@ -48,7 +48,9 @@ impl Wide {
         let read = reader.alternatives(0).filter(|_| reader.chars.next().is_none());
         let mut exact = reader.exact && read.is_some();
         let all = read.map(|all| all.iter().map(|one| whole(one, &mut exact)).collect::<Vec<_>>());
-        let all = all.filter(|all| !all.iter().any(|one| matches!(one.as_slice(), [Atom::Any])));
+        let all = all.filter(|all| {
+            !all.iter().any(|one| matches!(one.as_slice(), [Atom::Any] | [Atom::Char('/'), Atom::Any]))
+        });
         Wide { all, exact }
     }
 
