@@ -103,8 +103,10 @@ impl PathSet {
             PathSet::Under(text) if text.ends_with('/') => {
                 spelt(text).iter().map(|g| format!("{g}**")).collect()
             }
-            // A folder without its slash has no extension.
-            PathSet::Under(text) if with_extensions => {
+            // A folder without its slash has no extension, if it has no dot.
+            PathSet::Under(text)
+                if with_extensions && !text.rsplit('/').next().unwrap_or_default().contains('.') =>
+            {
                 spelt(text).iter().map(|g| format!("{g}/**")).collect()
             }
             PathSet::Under(text) => spelt(text).iter().flat_map(|g| [g.clone(), format!("{g}/**")]).collect(),
