@@ -54,7 +54,9 @@ fn gather(tree: &[Directive], draft: &mut Draft<'_>, all: &mut Vec<Balancer>) {
             } else if i.is("ProxySet") {
                 let first = usize::from(i.arg(0).contains("://"));
                 parameters(&upstream, i, i.args.get(first..).unwrap_or_default(), draft);
-            } else if i.inner.is_none() && !super::access::Access::is_guard(i) {
+            } else if i.inner.is_some() {
+                gather(std::slice::from_ref(i), draft, all);
+            } else if !super::access::Access::is_guard(i) {
                 draft.note(
                     &i.place,
                     &i.shown(),

@@ -119,7 +119,10 @@ impl Conf<'_, '_> {
         if name.starts_with("files") && hides_dot_files(d) {
             self.carried(d, "files whose names begin with a dot are never served");
             for i in inner {
-                self.carried(i, "files whose names begin with a dot are never served");
+                match i.inner.is_some() {
+                    true => dropped(std::slice::from_ref(i), self.draft),
+                    false => self.carried(i, "files whose names begin with a dot are never served"),
+                }
             }
             return Ok(());
         }

@@ -188,7 +188,7 @@ impl<'t> Read<'_, '_, '_, 't> {
         let mut scopes = Vec::new();
         // What the whole server guards is guarded without it.
         let own = |i: &&Directive| guards::is_guard(i) && !self.around.iter().any(|a| a.place == i.place);
-        let guarded = here.iter().any(|i| own(i));
+        let guarded = here.iter().any(own);
         let at_most = wide.as_ref().map_or(PathSet::All, Wide::paths);
         let closer = |conf: &mut Conf<'_, '_>, why: &str| {
             let mut settings = Settings::default();

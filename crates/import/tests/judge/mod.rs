@@ -2,6 +2,8 @@
 //!
 //! A judge of its own, which shares no code with the importer or the server: a fault in shared code would hide in both.
 
+#![allow(dead_code, reason = "each test uses what it needs")]
+
 use samovar_import::{Ask, File, Imported, Note, Options, Source, import};
 use toml::{Table, Value};
 
