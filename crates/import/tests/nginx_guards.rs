@@ -83,6 +83,11 @@ fn locations_are_tried_in_the_order_of_nginx() {
             "deny all; location ^~ /a/ { } location ~ \\.gif$ { allow all; }",
             &[("/a/x.gif", Met::Closed), ("/x.gif", Met::Open)],
         ),
+        // Expressions mind the case, and prefixes take what is left.
+        (
+            "location ~ \\.gif$ { } location /admin/ { deny all; }",
+            &[("/admin/x.GIF", Met::Closed), ("/admin/x.gif", Met::Open), ("/x.GIF", Met::Open)],
+        ),
         // What a site says of itself is not handed to a location that says otherwise.
         ("location / { deny all; } location /pub/ { }", &[("/x", Met::Closed), ("/pub/x", Met::Open)]),
         ("deny all; location /pub/ { allow all; }", &[("/x", Met::Closed), ("/pub/x", Met::Open)]),

@@ -196,6 +196,14 @@ impl<'t> Read<'_, '_, '_, 't> {
             conf.note(d, Fate::Unsafe, format!("closed to everybody: {why}"));
             Scope { select: Select::path(at_most.clone()), settings, place: Some(d.place.clone()) }
         };
+        // Extensions are compared without case, which opens more than it should.
+        let select = match &wide {
+            Some(wide) if d.arg(0) == "~" && wide.exact && !guarded => select.map(|select| {
+                let cased = select.path == PathSet::All && !inner.iter().any(|i| i.name == "fastcgi_pass");
+                if cased { Select::path(wide.paths()) } else { select }
+            }),
+            _ => select,
+        };
         let is_lost = select.is_none() || lost;
         match select.filter(|_| !lost) {
             _ if words::is_page(inner) => {
