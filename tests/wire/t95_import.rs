@@ -71,7 +71,7 @@ fn pictures_are_kept_ten_seconds_by_language_and_the_folder_is_listed() {
     assert_eq!(ask("de").text(), "a picture");
     let explained = server.tell(&["explain", "/a.jpg", "-H", "Accept-Language: de"]);
     assert!(explained.contains("10 s") || explained.contains("10s"), "{explained}");
-    assert_eq!(server.get("/web.config", &[]).status, 404, "the configuration itself is not served");
+    assert_eq!(server.get("/web.config", &[]).status, 403, "the configuration itself is not served");
 }
 
 #[test]
