@@ -83,6 +83,16 @@ fn locations_are_tried_in_the_order_of_nginx() {
             "deny all; location ^~ /a/ { } location ~ \\.gif$ { allow all; }",
             &[("/a/x.gif", Met::Closed), ("/x.gif", Met::Open)],
         ),
+        // Behind a prefix that takes all and forbids expressions nothing is asked for.
+        ("location ~ .* { allow all; } location ^~ / { deny all; }", &[("/x", Met::Closed)]),
+        (
+            "location ~ /\\. { location ~ .* { location ~ \\.(git|env) { deny all; } } }",
+            &[("/a/.git/x", Met::Closed), ("/a/.x", Met::Open)],
+        ),
+        (
+            "deny all; location ~ ^/a/.*\\.gif$ { allow all; }",
+            &[("/a/x.GIF", Met::Closed), ("/a/x.gif", Met::Open)],
+        ),
         // Expressions mind the case, and prefixes take what is left.
         (
             "location ~ \\.gif$ { } location /admin/ { deny all; }",

@@ -189,7 +189,8 @@ impl<'t> Read<'_, '_, '_, 't> {
         // What the whole server guards is guarded without it.
         let own = |i: &&Directive| guards::is_guard(i) && !self.around.iter().any(|a| a.place == i.place);
         let guarded = here.iter().any(own);
-        let at_most = wide.as_ref().map_or(PathSet::All, Wide::paths);
+        let named = || select.as_ref().map_or(PathSet::All, |select| select.path.clone());
+        let at_most = wide.as_ref().map_or_else(named, Wide::paths);
         let closer = |conf: &mut Conf<'_, '_>, why: &str| {
             let mut settings = Settings::default();
             settings.close(&d.place, why);
@@ -197,11 +198,10 @@ impl<'t> Read<'_, '_, '_, 't> {
             Scope { select: Select::path(at_most.clone()), settings, place: Some(d.place.clone()) }
         };
         // Extensions are compared without case, which opens more than it should.
+        let blind = select.as_ref().is_some_and(|select| !select.extensions.is_empty());
+        let runs = inner.iter().any(|i| i.name == "fastcgi_pass");
         let select = match &wide {
-            Some(wide) if d.arg(0) == "~" && wide.exact && !guarded => select.map(|select| {
-                let cased = select.path == PathSet::All && !inner.iter().any(|i| i.name == "fastcgi_pass");
-                if cased { Select::path(wide.paths()) } else { select }
-            }),
+            Some(wide) if d.arg(0) == "~" && blind && !runs => wide.exact.then(|| Select::path(wide.paths())),
             _ => select,
         };
         let is_lost = select.is_none() || lost;

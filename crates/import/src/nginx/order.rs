@@ -32,10 +32,17 @@ const SCOPES_MAX: usize = 1_000;
 /// All scopes, that of the whole site first; `scripts`: extensions that are run, and by which directive.
 pub(super) fn in_order(nodes: Vec<Node>, whole: Scope, scripts: &[(Vec<String>, Place)]) -> Vec<Scope> {
     let mut out = Vec::new();
-    emit(&nodes, &Select::default(), &[], &[], &mut out);
+    emit(&nodes, &Domain { select: Select::default(), certain: true }, &[], &[], &mut out);
     // What no other location takes is that of `/`.
     let rest = out.iter().position(|scope| scope.select.is_all());
-    let whole = rest.map_or(whole, |at| out.remove(at));
+    let whole = match rest {
+        Some(at) => {
+            // Behind it nothing is asked for.
+            out.truncate(at + 1);
+            out.pop().unwrap_or(whole)
+        }
+        None => whole,
+    };
     let scripts: Vec<&String> = scripts.iter().flat_map(|(extensions, _)| extensions).collect();
     let mut all = vec![whole];
     for scope in out {
@@ -75,7 +82,29 @@ fn no_scripts(scope: &Scope, scripts: &[&String]) -> Option<Scope> {
     reached.then_some(Scope { select, settings, place: Some(place) })
 }
 
-fn emit(nodes: &[Node], domain: &Select, outer: &[&Node], own: &[Scope], out: &mut Vec<Scope>) {
+/// Where locations take requests: what they stand in.
+struct Domain {
+    select: Select,
+    /// Whether nothing else is in it. If not, only guards may take all of it.
+    certain: bool,
+}
+
+impl Domain {
+    /// What both take; if that cannot be said, at least that.
+    fn narrowed(&self, inside: Select) -> Option<Domain> {
+        if let Some(select) = self.select.both(&inside) {
+            return Some(Domain { select, certain: self.certain });
+        }
+        let globs = |select: &Select| matches!(select.path, PathSet::Globs(_));
+        match (globs(&self.select), globs(&inside)) {
+            (true, _) => Some(Domain { select: inside, certain: false }),
+            (_, true) => Some(Domain { select: self.select.clone(), certain: false }),
+            _ => None,
+        }
+    }
+}
+
+fn emit(nodes: &[Node], domain: &Domain, outer: &[&Node], own: &[Scope], out: &mut Vec<Scope>) {
     if out.len() > SCOPES_MAX {
         return;
     }
@@ -98,7 +127,7 @@ fn emit(nodes: &[Node], domain: &Select, outer: &[&Node], own: &[Scope], out: &m
     };
     let (first, last): (Vec<_>, Vec<_>) = prefixes.iter().partition(|(path, _, _)| apart(path));
     for (path, noregex, node) in first {
-        let Some(inside) = Select::path(PathSet::begins(path)).both(domain) else { continue };
+        let Some(inside) = domain.narrowed(Select::path(PathSet::begins(path))) else { continue };
         let tried: Vec<&Node> = match noregex {
             true => outer.to_vec(),
             false => regexes.iter().chain(outer).copied().collect(),
@@ -112,7 +141,8 @@ fn emit(nodes: &[Node], domain: &Select, outer: &[&Node], own: &[Scope], out: &m
         }
         let paths = node.scopes.first().map(|scope| scope.select.clone());
         let at_most = || Select::path(node.wide.as_ref().map_or(PathSet::All, Wide::paths));
-        if let Some(inside) = paths.unwrap_or_else(at_most).both(domain) {
+        if let Some(mut inside) = domain.narrowed(paths.unwrap_or_else(at_most)) {
+            inside.certain &= !node.scopes.is_empty();
             emit(&node.nested, &inside, &[], &node.scopes, out);
         }
     }
@@ -124,7 +154,7 @@ fn emit(nodes: &[Node], domain: &Select, outer: &[&Node], own: &[Scope], out: &m
     }
 }
 
-fn put(node: &Node, domain: &Select, out: &mut Vec<Scope>) {
+fn put(node: &Node, domain: &Domain, out: &mut Vec<Scope>) {
     for scope in &node.scopes {
         let positioned = node.kind == Kind::Regex && scope.select.is_all();
         match positioned {
@@ -139,22 +169,37 @@ fn put(node: &Node, domain: &Select, out: &mut Vec<Scope>) {
 }
 
 /// A scope within a domain.
-fn narrowed(scope: &Scope, wide: Option<&Wide>, domain: &Select, out: &mut Vec<Scope>) {
-    if out.len() > SCOPES_MAX {
+fn narrowed(scope: &Scope, wide: Option<&Wide>, domain: &Domain, out: &mut Vec<Scope>) {
+    if out.len() > SCOPES_MAX || !(domain.certain || scope.settings.guards()) {
         return;
     }
+    // Where it may take too much it closes: whom it lets in, another may keep out.
+    let wider = |select: Select| {
+        let mut scope = Scope { select, ..scope.clone() };
+        if let (false, Some(place)) = (scope.settings.is_closed(), &scope.place) {
+            scope.settings.close(place, "where several expressions meet cannot be said");
+        }
+        scope
+    };
+    let certain = domain.certain;
+    let domain = &domain.select;
     if let Some(select) = scope.select.both(domain) {
-        out.push(Scope { select, ..scope.clone() });
+        out.push(if certain { Scope { select, ..scope.clone() } } else { wider(select) });
         return;
     }
-    let (PathSet::Globs(_), Some(wide)) = (&scope.select.path, wide) else { return };
+    let guards = scope.settings.guards();
+    let globs = |select: &Select| matches!(select.path, PathSet::Globs(_));
     let folder = match &domain.path {
         PathSet::Under(path) | PathSet::Begins(path) | PathSet::Exact(path) => path,
         PathSet::All | PathSet::Globs(_) => {
-            // Where two expressions meet is not known; a guard rather closes more.
-            out.extend(scope.settings.guards().then(|| scope.clone()));
+            out.extend(guards.then(|| wider(scope.select.clone())));
             return;
         }
+    };
+    let Some(wide) = wide.filter(|_| globs(&scope.select)) else {
+        // Two paths of which none lies in the other have nothing in common.
+        out.extend((guards && globs(&scope.select)).then(|| wider(domain.clone())));
+        return;
     };
     let whole = folder.ends_with('/');
     let folder = folder.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -164,9 +209,10 @@ fn narrowed(scope: &Scope, wide: Option<&Wide>, domain: &Select, out: &mut Vec<S
         Some(_) => domain.path.clone(),
         None => return,
     };
+    let select = Select { path, extensions: domain.extensions.clone() };
     // Of what only begins like the domain more is taken than lies in it: only guards may.
-    if whole || scope.settings.guards() {
-        let select = Select { path, extensions: domain.extensions.clone() };
-        out.push(Scope { select, ..scope.clone() });
+    match whole && certain {
+        true => out.push(Scope { select, ..scope.clone() }),
+        false => out.extend(guards.then(|| wider(select))),
     }
 }
