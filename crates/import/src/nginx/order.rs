@@ -143,7 +143,11 @@ fn emit(nodes: &[Node], domain: &Domain, outer: &[&Node], own: &[Scope], out: &m
         let at_most = || Select::path(node.wide.as_ref().map_or(PathSet::All, Wide::paths));
         if let Some(mut inside) = domain.narrowed(paths.unwrap_or_else(at_most)) {
             inside.certain &= !node.scopes.is_empty();
-            emit(&node.nested, &inside, &[], &node.scopes, out);
+            let (own, leftover) = node.scopes.split_at(node.scopes.len().min(1));
+            emit(&node.nested, &inside, &[], own, out);
+            for scope in leftover {
+                narrowed(scope, node.wide.as_ref(), domain, out);
+            }
         }
     }
     for (_, _, node) in last {

@@ -107,7 +107,9 @@ fn matches(glob: &[char], text: &[char]) -> bool {
     match glob {
         [] => text.is_empty(),
         ['/', '*', '*'] => text.first() == Some(&'/'),
-        ['/', '*', '*', rest @ ..] if rest.first() == Some(&'/') => tails(0).any(|tail| matches(rest, tail)),
+        ['/', '*', '*', rest @ ..] if rest.first() == Some(&'/') => {
+            text.first() == Some(&'/') && tails(0).any(|tail| matches(rest, tail))
+        }
         ['*', rest @ ..] => {
             let within = text.iter().take_while(|c| **c != '/').count();
             (0..=within).any(|at| matches(rest, text.get(at..).unwrap_or_default()))
