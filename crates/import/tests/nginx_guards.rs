@@ -93,6 +93,10 @@ fn locations_are_tried_in_the_order_of_nginx() {
             "deny all; location ~ ^/a/.*\\.gif$ { allow all; }",
             &[("/a/x.GIF", Met::Closed), ("/a/x.gif", Met::Open)],
         ),
+        (
+            "location ~* \\.php(/|$) { location ~ secret { deny all; } }",
+            &[("/x.php/secret", Met::Closed), ("/x.php/a", Met::Open)],
+        ),
         // Expressions mind the case, and prefixes take what is left.
         (
             "location ~ \\.gif$ { } location /admin/ { deny all; }",

@@ -201,7 +201,9 @@ impl<'t> Read<'_, '_, '_, 't> {
         let blind = select.as_ref().is_some_and(|select| !select.extensions.is_empty());
         let runs = inner.iter().any(|i| i.name == "fastcgi_pass");
         let select = match &wide {
-            Some(wide) if d.arg(0) == "~" && blind && !runs => wide.exact.then(|| Select::path(wide.paths())),
+            Some(wide) if (narrower || d.arg(0) == "~") && blind && !runs => {
+                wide.exact.then(|| Select::path(wide.paths()))
+            }
             _ => select,
         };
         let is_lost = select.is_none() || lost;
