@@ -185,10 +185,24 @@ impl<'o> Draft<'o> {
         let mut sites = std::mem::take(&mut self.wanted.sites);
         for site in &mut sites {
             // What takes all takes what the site takes; beside handlers and exceptions it is a rule behind theirs.
-            let excepted =
-                site.scopes.iter().any(|s| s.settings.get("upstream") == Some(&Value::Bool(false)));
+            let (scopes, passes) = (&mut site.scopes, &mut site.passes);
+            let excepted = scopes
+                .iter()
+                .chain(passes.iter())
+                .any(|s| s.settings.get("upstream") == Some(&Value::Bool(false)));
+            // In nginx what says nothing of where it goes is a file.
+            let first = site.overlap == crate::wanted::Overlap::First;
+            let a_file = |s: &crate::wanted::Scope| {
+                let elsewhere = s.settings.get("upstream").is_some() || s.settings.get("redirect").is_some();
+                !s.select.is_all() && !elsewhere && !s.settings.is_closed()
+            };
+            let excepted = excepted || (first && scopes.iter().any(a_file));
+            // Behind the first that takes all nothing is asked any more.
+            if let Some(at) = passes.iter().position(|pass| pass.select.is_all()) {
+                passes.truncate(at + 1);
+            }
             if site.head.get("handlers").is_none() && !excepted {
-                for scope in site.scopes.iter_mut().filter(|scope| scope.select.is_all()) {
+                for scope in scopes.iter_mut().chain(passes).filter(|scope| scope.select.is_all()) {
                     if let Some(entry) = scope.settings.remove("upstream") {
                         site.head.overlay(&Settings::from_entry(entry));
                     }
@@ -226,7 +240,7 @@ impl<'o> Draft<'o> {
         let Wanted { sites, upstreams, .. } = &mut self.wanted;
         let mut used: Vec<String> = Vec::new();
         for site in sites.iter() {
-            let all = site.scopes.iter().map(|scope| &scope.settings).chain([&site.head]);
+            let all = site.scopes.iter().chain(&site.passes).map(|scope| &scope.settings).chain([&site.head]);
             for settings in all {
                 used.extend(
                     settings.get("upstream").map(Value::as_texts).into_iter().flatten().map(str::to_owned),

@@ -113,6 +113,13 @@ pub(crate) fn shown(text: &str) -> String {
     out.trim().to_owned()
 }
 
+/// The name of a directive, for an error; anything else is not quoted: a file that is no configuration may hold secrets.
+pub(crate) fn quotable(name: &str) -> &str {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let is_name = !name.is_empty() && name.len() <= 60 && name.bytes().all(plain);
+    if is_name { name } else { "…" }
+}
+
 /// Characters that turn the direction of writing and so can make a line read as another.
 fn is_direction(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

@@ -31,4 +31,9 @@ impl Directive {
     pub(crate) fn arg(&self, at: usize) -> &str {
         self.args.get(at).map_or("", String::as_str)
     }
+
+    /// What is in it.
+    pub(crate) fn inside(&self) -> &[Directive] {
+        self.inner.as_deref().unwrap_or_default()
+    }
 }

@@ -143,7 +143,8 @@ impl Access {
                 draft.note(&d.place, &shown, Fate::LeftOut, text);
             }
             None => {
-                let text = "names of clients are not looked up, and these are not kept out: write their addresses into `deny`";
+                self.closed = Some(format!("`{shown}` cannot be told by an address"));
+                let text = "names of clients are not looked up: write their addresses into `deny`";
                 draft.note(&d.place, &shown, Fate::Unsafe, text);
             }
         }
@@ -212,12 +213,14 @@ impl Access {
         match name {
             "requireany" if plain => {
                 self.satisfy_any = true;
+                draft.note(&d.place, &d.shown(), Fate::Carried, "one of them is enough");
                 for i in inner {
                     self.require(&i.args, i, draft);
                 }
             }
             // "Everybody but these."
             "requireall" if plain && ((granted && nots) || inner.len() == 1) => {
+                draft.note(&d.place, &d.shown(), Fate::Carried, "all of them hold");
                 for i in inner {
                     self.require(&i.args, i, draft);
                 }
@@ -230,14 +233,14 @@ impl Access {
                     Fate::LeftOut,
                     "Samovar knows one list of who may and one of who may not",
                 );
+                super::sections::dropped(inner, draft);
             }
         }
     }
 
     /// What it comes down to.
-    pub(crate) fn settle(self, select: &Select, site: &mut Site, draft: &mut Draft<'_>) {
+    pub(crate) fn settle(self, late: bool, select: &Select, site: &mut Site, draft: &mut Draft<'_>) {
         let Some(place) = self.place.clone() else { return };
-        let everybody = || vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()];
         let named = !self.allow.is_empty() || !self.deny.is_empty();
         let by_address = if self.required {
             // Only those that are named, unless all are granted; `not` takes some out again.
@@ -258,31 +261,31 @@ impl Access {
         }
         let scope = site.scope(select, &place);
         if let Some(why) = closed {
-            let entry = scope.set("deny", Value::texts(everybody()), &place);
-            entry.remark = format!("FILL IN: closed to everybody, as {why}");
-            let text = format!("these paths are closed to everybody here: {why}");
-            draft.note(&place, "who may", Fate::Unsafe, text);
+            scope.close(&place, &why);
+            draft.note(&place, "who may", Fate::Unsafe, format!("closed to everybody: {why}"));
             return;
         }
         if by_address || (self.required && self.all_denied) {
-            if self.allow.is_empty() {
+            if self.allow.is_empty() && !self.all_denied {
                 draft.note(
                     &place,
                     "who may",
                     Fate::FillIn,
                     "closed to everybody: write into `allow` who may",
                 );
-            } else {
-                scope.set("allow", Value::texts(&self.allow), &place);
             }
-            let entry = scope.set("deny", Value::texts(everybody()), &place);
+            let allow: &[String] = if self.required && self.all_denied { &[] } else { &self.allow };
+            let entry = scope.deny_others(allow, &place);
             entry.remark = "all that allow does not name".to_owned();
+            entry.late = late;
         } else if !self.deny.is_empty() {
             scope.set("deny", Value::texts(&self.deny), &place);
             if !self.allow.is_empty() && !self.allow_first {
                 scope.set("allow", Value::texts(&self.allow), &place);
             }
-        } else if self.all_allowed && scope.get("deny").is_some() {
+        } else if self.all_allowed
+            && scope.entries().iter().any(|entry| entry.key == "deny" && (late || !entry.late))
+        {
             scope.set("deny", Value::List(Vec::new()), &place);
         }
         if self.user

@@ -3,12 +3,13 @@
 use super::access::Access;
 use super::cache::Caches;
 use super::proxy::Balancer;
+use super::words::why_not;
 use super::{fields, proxy};
 use crate::draft::Draft;
 use crate::note::{Fate, Place, Refused};
 use crate::spell;
 use crate::tree::Directive;
-use crate::wanted::{PathSet, Select, Settings, Site, Value, regex};
+use crate::wanted::{PathSet, Scope, Select, Settings, Site, Value};
 
 /// `Listen`.
 pub(crate) struct Listen {
@@ -27,18 +28,25 @@ pub(crate) struct Conf<'d, 'o> {
     pub(crate) listen: Vec<Listen>,
     pub(crate) tls: bool,
     pub(crate) caches: Caches,
-    pub(crate) document_root: Option<String>,
     pub(crate) preserve_host: bool,
     pub(crate) expires: bool,
+    /// The folder of its pages, wherever it is said.
+    pub(crate) root: Option<String>,
+    /// Conditions of the next `RewriteRule`.
+    pub(crate) conditions: Vec<Directive>,
+    /// Inside of a section that comes behind those of folders.
+    late: bool,
+    /// Where the main server passes requests on, behind all that this one says.
+    main_passes: Vec<Scope>,
 }
 
 /// What is handed from the main server to a virtual host.
 pub(crate) struct Inherited {
     site: Site,
     caches: Caches,
-    document_root: Option<String>,
     preserve_host: bool,
     expires: bool,
+    root: Option<String>,
 }
 
 impl<'d, 'o> Conf<'d, 'o> {
@@ -46,9 +54,9 @@ impl<'d, 'o> Conf<'d, 'o> {
         let nothing = Inherited {
             site: Site::default(),
             caches: Caches::default(),
-            document_root: None,
             preserve_host: false,
             expires: false,
+            root: None,
         };
         Conf::resume(draft, balancers, nothing)
     }
@@ -58,35 +66,64 @@ impl<'d, 'o> Conf<'d, 'o> {
         balancers: &'d mut Vec<Balancer>,
         from: Inherited,
     ) -> Self {
-        let Inherited { site, caches, document_root, preserve_host, expires } = from;
-        let listen = Vec::new();
-        Conf { draft, balancers, site, listen, tls: false, caches, document_root, preserve_host, expires }
+        let Inherited { mut site, caches, preserve_host, expires, root } = from;
+        let main_passes = std::mem::take(&mut site.passes);
+        let (listen, conditions) = (Vec::new(), Vec::new());
+        let tls = false;
+        Conf {
+            draft,
+            balancers,
+            site,
+            listen,
+            tls,
+            caches,
+            preserve_host,
+            expires,
+            root,
+            conditions,
+            main_passes,
+            late: false,
+        }
     }
 
     pub(crate) fn pause(self) -> Inherited {
-        let Conf { site, caches, document_root, preserve_host, expires, .. } = self;
-        Inherited { site, caches, document_root, preserve_host, expires }
+        let Conf { site, caches, preserve_host, expires, root, .. } = self;
+        Inherited { site, caches, preserve_host, expires, root }
     }
 
     /// The site, when all was read.
     pub(crate) fn finish(mut self) -> Site {
         let caches = std::mem::take(&mut self.caches);
         caches.settle(&mut self.site, self.draft);
+        self.site.passes.append(&mut self.main_passes);
         self.site
     }
 
     /// All directives of a section, which hold for these requests.
     pub(crate) fn all(&mut self, list: &[Directive], select: &Select) -> Result<(), Refused> {
         let mut access = Access::default();
+        // Sections go together in this order, folders the outer ones first (httpd's manual, "How the sections are merged").
+        let stage = |d: &Directive| match d.name.to_ascii_lowercase().as_str() {
+            _ if d.inner.is_none() => (0, 0),
+            "directory" if d.arg(0) != "~" => (1, d.arg(0).len()),
+            "directory" | "directorymatch" => (2, 0),
+            "location" | "locationmatch" | "if" | "elseif" | "else" => (4, 0),
+            _ => (3, 0),
+        };
+        let mut list: Vec<&Directive> = list.iter().collect();
+        list.sort_by_key(|d| stage(d));
         for directive in list {
             self.draft.bounded(&directive.place)?;
             if directive.inner.is_some() {
+                let before = self.late;
+                self.late |= stage(directive).0 >= 3;
                 self.section(directive, select, &mut access)?;
+                self.late = before;
             } else if !access.take(directive, self.draft) {
                 self.one(directive, select);
             }
         }
-        access.settle(select, &mut self.site, self.draft);
+        access.settle(self.late, select, &mut self.site, self.draft);
         Ok(())
     }
 
@@ -102,88 +139,14 @@ impl<'d, 'o> Conf<'d, 'o> {
         self.note(d, Fate::LeftOut, text);
     }
 
+    /// Closes these requests to everybody.
+    pub(crate) fn close(&mut self, d: &Directive, select: &Select, why: &str) {
+        self.site.scope(select, &d.place).close(&d.place, why);
+        self.note(d, Fate::Unsafe, format!("closed to everybody: {why}"));
+    }
+
     pub(crate) fn scope(&mut self, select: &Select, place: &Place) -> &mut Settings {
         self.site.scope(select, place)
-    }
-
-    fn section(&mut self, d: &Directive, select: &Select, access: &mut Access) -> Result<(), Refused> {
-        let inner = d.inner.as_deref().unwrap_or_default();
-        let name = d.name.to_ascii_lowercase();
-        // A page of httpd's own: what guards it goes with it.
-        if let Some(handler) = inner.iter().find(|i| i.is("SetHandler") && is_page(i.arg(0))) {
-            let why = own_page(handler.arg(0));
-            self.left(d, why);
-            return Ok(());
-        }
-        let narrowed = match name.as_str() {
-            "location" => match d.arg(0) {
-                "~" => regex(d.arg(1)),
-                path if path.contains(['*', '?', '[']) => glob(path),
-                path if path.starts_with('/') => Some(Select::path(PathSet::under(path))),
-                _ => None,
-            },
-            "locationmatch" => regex(d.arg(0)),
-            "files" if d.arg(0) == "~" => regex(d.arg(1)),
-            "files" => by_name(d.arg(0)),
-            "filesmatch" => regex(d.arg(0)),
-            "directory" | "directorymatch" => return self.directory(d, inner),
-            "proxy" | "proxymatch" => {
-                if !d.arg(0).starts_with("balancer://") {
-                    self.left(d, "what may pass is said where it passes");
-                }
-                return Ok(());
-            }
-            "requireall" | "requireany" | "requirenone" => {
-                access.group(&name, inner, d, self.draft);
-                return Ok(());
-            }
-            "limit" | "limitexcept" => {
-                self.note(
-                    d,
-                    Fate::Unsafe,
-                    "guards of single methods are not carried over; the application sees all methods",
-                );
-                return Ok(());
-            }
-            _ => {
-                self.left(d, "Samovar has nothing of this kind");
-                return Ok(());
-            }
-        };
-        if name.starts_with("files") && hides_dot_files(d) {
-            self.carried(d, "files whose names begin with a dot are never served");
-            return Ok(());
-        }
-        let Some(narrowed) = narrowed.and_then(|inner| within(select, inner)) else {
-            let guards = inner.iter().any(Access::is_guard);
-            let fate = if guards { Fate::Unsafe } else { Fate::LeftOut };
-            self.note(d, fate, "a rule cannot select this: it takes path globs and extensions");
-            return Ok(());
-        };
-        self.carried(d, "a rule");
-        self.all(inner, &narrowed)
-    }
-
-    /// A folder is a path, if it lies in the site's folder.
-    fn directory(&mut self, d: &Directive, inner: &[Directive]) -> Result<(), Refused> {
-        let path = d.arg(0).trim_end_matches('/').replace('\\', "/");
-        let root = self.document_root.clone().map(|root| root.trim_end_matches('/').replace('\\', "/"));
-        let below = root.as_deref().and_then(|root| path.strip_prefix(root));
-        match below {
-            Some("") => {
-                self.carried(d, "the whole site");
-                self.all(inner, &Select::default())
-            }
-            Some(rest) if rest.starts_with('/') && !rest.contains(['*', '?', '[']) => {
-                self.carried(d, "a rule");
-                self.all(inner, &Select::path(PathSet::under(rest)))
-            }
-            _ => {
-                let text = "nothing outside of the site's folder is served; what is said of other folders says nothing here";
-                self.left(d, text);
-                Ok(())
-            }
-        }
     }
 
     fn one(&mut self, d: &Directive, select: &Select) {
@@ -196,7 +159,6 @@ impl<'d, 'o> Conf<'d, 'o> {
             "listen" => self.listener(d),
             "servername" | "serveralias" => self.names(d, &name),
             "documentroot" => {
-                self.document_root = Some(d.arg(0).to_owned());
                 let mut head = std::mem::take(&mut self.site.head);
                 self.draft.files(&mut head, d.arg(0), &d.place, &d.shown());
                 self.site.head = head;
@@ -229,13 +191,15 @@ impl<'d, 'o> Conf<'d, 'o> {
             "redirect" | "redirectpermanent" | "redirecttemp" => self.redirect(d, &name),
             "alias" => {
                 let (path, folder) = (d.arg(0).trim_end_matches('/'), d.arg(1).trim_end_matches('/'));
-                let root = self.document_root.clone().unwrap_or_default();
+                let root = self.root.clone().unwrap_or_default();
                 if format!("{}{path}", root.trim_end_matches('/')) == folder {
                     self.carried(d, "its folder is where its path leads already");
                 } else {
-                    self.left(d, format!("a site has one folder: move {folder} to {path} below it"));
+                    let why = format!("a site has one folder: move {folder} to {path} below it");
+                    self.close(d, &Select::path(PathSet::under(d.arg(0))), &why);
                 }
             }
+            _ if super::refused::directive(self, d, &name, select) => {}
             "sslengine" => {
                 self.tls = d.arg(0).eq_ignore_ascii_case("on");
                 self.carried(d, "an https:// listener");
@@ -407,14 +371,16 @@ impl<'d, 'o> Conf<'d, 'o> {
             && from.starts_with('/')
             && !to.is_empty()
             && !to.contains(['{', '}', '%', '$']);
-        let (Some(literal), Some(to), true) =
-            (spell::literal(from.trim_end_matches('/')).or(Some(String::new())), spell::field_value(to), ok)
-        else {
-            self.left(d, "write `redirect = { to = \"…\", status = … }` into a rule");
+        let (Some(_), Some(to), true) = (spell::literal(from), spell::field_value(to), ok) else {
+            let why = "write `redirect = { to = \"…\", status = … }` into a rule";
+            match from.starts_with('/') {
+                true => self.close(d, &Select::path(PathSet::under(from)), why),
+                false => self.left(d, why),
+            }
             return;
         };
         let table = |to: String| Value::table([("to", Value::Text(to)), ("status", Value::Int(status))]);
-        let below = Select::path(PathSet::Glob(format!("{literal}/**")));
+        let below = Select::path(PathSet::Under(format!("{}/", from.trim_end_matches('/'))));
         let slash = if from.ends_with('/') == to.ends_with('/') { "/" } else { "" };
         let rest = format!("{}{slash}{{1}}", to.trim_end_matches('/'));
         self.scope(&below, &d.place).set("redirect", table(rest), &d.place);
@@ -423,133 +389,5 @@ impl<'d, 'o> Conf<'d, 'o> {
             self.scope(&exact, &d.place).set("redirect", table(to.clone()), &d.place);
         }
         self.carried(d, format!("redirect, {status}"));
-    }
-}
-
-/// What both an outer and an inner section take.
-pub(crate) fn within(outer: &Select, inner: Select) -> Option<Select> {
-    if outer.covers(&inner) {
-        return Some(inner);
-    }
-    outer.meet(&inner)
-}
-
-/// A path with wildcards; httpd's `*` stops at no slash in `<Location>`.
-fn glob(path: &str) -> Option<Select> {
-    if !path.starts_with('/') || path.contains(['[', ']', '{', '}', '\\', ',']) || path.len() > 500 {
-        return None;
-    }
-    let doubled = path.replace("**", "*").replace('*', "**");
-    // Only between slashes do two stars cross them.
-    let whole = doubled.split('/').all(|part| part == "**" || !part.contains("**"));
-    whole.then(|| Select::path(PathSet::Glob(doubled)))
-}
-
-/// `*.php`, or a file's name.
-fn by_name(name: &str) -> Option<Select> {
-    if let Some(extension) = name.strip_prefix('*').and_then(spell::extension) {
-        return Some(Select::extensions(vec![extension]));
-    }
-    let literal = spell::literal(&format!("/{name}")).filter(|_| !name.contains(['/', '*', '?', '[']))?;
-    Some(Select::path(PathSet::Glob(format!("/**{literal}"))))
-}
-
-/// `<Files ".ht*">`, `<FilesMatch "^\.ht">`.
-fn hides_dot_files(d: &Directive) -> bool {
-    let text = if d.arg(0) == "~" { d.arg(1) } else { d.arg(0) };
-    text.starts_with(".ht") || text.starts_with("^\\.") || text.starts_with("^.ht")
-}
-
-fn is_page(handler: &str) -> bool {
-    ["balancer-manager", "server-status", "server-info", "ldap-status", "perl-status"].contains(&handler)
-}
-
-fn own_page(handler: &str) -> &'static str {
-    match handler {
-        "balancer-manager" => {
-            "members are seen and changed by `samovar upstream list|set|drain|enable`, at an address of its own ([server] admin)"
-        }
-        _ => {
-            "`samovar status`, `samovar limits` and /metrics say it, at an address of its own ([server] admin)"
-        }
-    }
-}
-
-/// Directives with no counterpart, and why.
-fn why_not(name: &str) -> (Fate, &'static str) {
-    let left = |why| (Fate::LeftOut, why);
-    match name {
-        "rewriteengine" => left("rules of mod_rewrite are not read"),
-        "rewriterule" | "rewritecond" | "rewritemap" | "rewritebase" | "rewriteoptions" | "redirectmatch"
-        | "aliasmatch" => left("its expressions are not read: write `rewrite` or `redirect` into a rule"),
-        "enablemmap" | "enablesendfile" | "win32disableacceptex" | "acceptfilter" => {
-            left("a work-around for the system it ran on; Samovar needs none")
-        }
-        "startservers"
-        | "minspareservers"
-        | "maxspareservers"
-        | "minsparethreads"
-        | "maxsparethreads"
-        | "threadsperchild"
-        | "maxrequestworkers"
-        | "maxclients"
-        | "serverlimit"
-        | "threadlimit"
-        | "maxconnectionsperchild"
-        | "maxrequestsperchild" => {
-            left("one thread per core serves all; `[limits] connections_max` bounds clients")
-        }
-        "errorlog" | "loglevel" | "logformat" | "extendedstatus" => {
-            left("each request's decisions are in `samovar trace` and `samovar explain`")
-        }
-        "serveradmin" | "servertokens" | "serversignature" | "usecanonicalname" | "hostnamelookups" => {
-            left("Samovar names neither itself nor people on its pages")
-        }
-        "user" | "group" | "pidfile" | "lockfile" | "scoreboardfile" | "mutex" | "serverroot" => {
-            left("whoever starts Samovar decides: systemd, a container")
-        }
-        "allowoverride" | "allowoverridelist" | "accessfilename" => {
-            left("no .htaccess is read; all is said in one file")
-        }
-        "timeout" => left("each wait has its own limit: `[limits]`, `[[upstream]]`"),
-        "keepalive" => left("connections are kept"),
-        "namevirtualhost" => left("sites are told apart by name always"),
-        "typesconfig"
-        | "defaulttype"
-        | "addhandler"
-        | "addencoding"
-        | "addcharset"
-        | "adddefaultcharset"
-        | "addicon"
-        | "addiconbytype"
-        | "addiconbyencoding"
-        | "defaulticon"
-        | "readmename"
-        | "headername"
-        | "indexignore"
-        | "indexoptions"
-        | "addlanguage"
-        | "languagepriority"
-        | "forcelanguagepriority"
-        | "mimemagicfile" => left("types are built in (`types` adds some); lists are drawn in one way"),
-        "scriptalias" | "scriptsock" | "action" => {
-            left("Samovar runs no CGI programs; put the application behind FastCGI or HTTP")
-        }
-        "browsermatch" | "setenvif" | "setenv" | "unsetenv" | "passenv" => {
-            left("Samovar has no environment of requests")
-        }
-        "sslprotocol"
-        | "sslciphersuite"
-        | "sslhonorcipherorder"
-        | "sslsessioncache"
-        | "sslsessiontickets"
-        | "sslusestapling"
-        | "sslstaplingcache" => left("TLS 1.2 and 1.3 with the ciphers that are held good: docs/tls.md"),
-        "sslverifyclient" | "sslrequire" | "sslrequiressl" => {
-            (Fate::Unsafe, "clients are not asked for certificates; what this guarded is open")
-        }
-        "traceenable" => left("TRACE goes to the application like any method"),
-        "sethandler" => left("Samovar has no handler of this name"),
-        _ => left("this importer does not know the directive"),
     }
 }

@@ -149,6 +149,19 @@ fn request_header(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
             conf.scope(select, &d.place).add("request_fields", edit, &d.place);
             conf.carried(d, "request_fields");
         }
+        ("set" | "append" | "add" | "merge" | "setifempty", Some(field), None) => {
+            // The client's own must not pass for it.
+            let user = ["%{REMOTE_USER}s", "%{REMOTE_USER}e", "expr=%{REMOTE_USER}"].contains(&d.arg(2));
+            let edit = match user {
+                true => Value::table([("set", Value::Text(field)), ("value", Value::text("{user}"))]),
+                false => Value::table([("remove", Value::Text(field))]),
+            };
+            conf.scope(select, &d.place).add("request_fields", edit, &d.place);
+            match user {
+                true => conf.carried(d, "request_fields"),
+                false => conf.note(d, Fate::Unsafe, "its value has no counterpart: the field is taken out of the request, so that the client's own does not pass for it"),
+            }
+        }
         _ => {
             conf.left(d, "fields can be set, appended to and removed, with values that are the same for all")
         }
@@ -225,7 +238,7 @@ fn by_type(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     let rest = d.args.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
     let extensions: Option<Vec<String>> =
         known.map(|(_, list)| list.iter().map(|e| (*e).to_owned()).collect());
-    let inner = extensions.and_then(|list| super::directives::within(select, Select::extensions(list)));
+    let inner = extensions.and_then(|list| super::sections::within(select, Select::extensions(list)));
     match inner {
         Some(inner) => expires(conf, d, &rest, &inner),
         None => conf.left(
@@ -242,7 +255,7 @@ fn by_filter(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, select: &Select
     }
     if name == "addoutputfilter" {
         let extensions: Vec<String> = d.args.iter().skip(1).filter_map(|e| spell::extension(e)).collect();
-        let inner = super::directives::within(select, Select::extensions(extensions.clone()));
+        let inner = super::sections::within(select, Select::extensions(extensions.clone()));
         match inner.filter(|_| !extensions.is_empty()) {
             Some(inner) => {
                 conf.scope(&inner, &d.place).set("compress", Value::Bool(true), &d.place);

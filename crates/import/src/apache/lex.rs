@@ -3,7 +3,7 @@
 //! The result is a tree with places. What `Include` names is read in its place. Not here: what a directive means.
 
 use crate::include::{self, Ask, File, Includes};
-use crate::note::{Place, Refused};
+use crate::note::{Place, Refused, quotable};
 use crate::tree::Directive;
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl Reader<'_, '_> {
             if let Some(closing) = line.strip_prefix("</") {
                 let wanted = closing.trim_end_matches('>').trim();
                 let Some(section) = open.pop() else {
-                    let what = format!("</{}> closes nothing", crate::note::shown(wanted));
+                    let what = format!("</{}> closes nothing", quotable(wanted));
                     return Err(refused(
                         &place,
                         &what,
@@ -96,8 +96,8 @@ impl Reader<'_, '_> {
                     let opened = &section.directive;
                     let what = format!(
                         "</{}> stands where <{}> of line {} is open",
-                        crate::note::shown(wanted),
-                        opened.name,
+                        quotable(wanted),
+                        quotable(&opened.name),
                         opened.place.line
                     );
                     return Err(refused(&place, &what, "close the inner section first"));
@@ -133,14 +133,17 @@ impl Reader<'_, '_> {
                     before.args.push(directive.name);
                     before.args.extend(directive.args);
                 }
-            } else {
+            } else if quotable(&directive.name) == directive.name {
                 list.push(directive);
+            } else {
+                let hint = "is this a configuration of httpd? take the include out if it is not";
+                return Err(refused(&place, "no directive has such a name", hint));
             }
         }
         match open.pop() {
             None => Ok(top),
             Some(Open { directive, .. }) => {
-                let what = format!("<{}> is never closed", directive.name);
+                let what = format!("<{}> is never closed", quotable(&directive.name));
                 Err(refused(&directive.place, &what, "the file seems to be cut off: close the section"))
             }
         }

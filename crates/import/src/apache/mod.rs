@@ -1,7 +1,8 @@
 //! `httpd.conf` of Apache, 2.2 and 2.4: the main server, virtual hosts, and what holds for which path.
 //!
 //! All sections that match a request hold together, the later before the earlier. A virtual host takes what the main server
-//! says. Not here: the grammar (`lex`), and single subjects (`cache`, `proxy`, `fields`, `access`).
+//! says. Not here: the grammar (`lex`), and single subjects (`sections`, `cache`, `proxy`,
+//! `fields`, `access`, `refused`).
 
 mod access;
 mod cache;
@@ -9,6 +10,9 @@ mod directives;
 mod fields;
 mod lex;
 mod proxy;
+mod refused;
+mod sections;
+mod words;
 
 use crate::draft::Draft;
 use crate::include::{File, Includes};
@@ -30,6 +34,7 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
     let mut listeners = Vec::new();
     let mut conf = Conf::new(draft, &mut balancers);
     conf.site.name = "main".to_owned();
+    conf.root = root_of(&main, None);
     conf.all(&main, &Select::default())?;
     listeners.append(&mut conf.listen);
     let is_main = hosts.is_empty();
@@ -44,6 +49,7 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
         let mut aside = Draft::new(options);
         aside.wanted.upstreams = std::mem::take(&mut draft.wanted.upstreams);
         let mut conf = Conf::new(&mut aside, &mut balancers);
+        conf.root = root_of(&main, Some(inner));
         conf.all(&main, &Select::default())?;
         conf.site.hosts.clear();
         let inherited = conf.pause();
@@ -70,6 +76,18 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
     Ok(())
 }
 
+/// The folder of a server's pages: its own, else that of the main server, below `ServerRoot` if it is relative.
+fn root_of(main: &[Directive], host: Option<&[Directive]>) -> Option<String> {
+    let last =
+        |list: &[Directive], name: &str| list.iter().rfind(|d| d.is(name)).map(|d| d.arg(0).to_owned());
+    let root = host.and_then(|host| last(host, "DocumentRoot")).or_else(|| last(main, "DocumentRoot"))?;
+    let relative = !root.starts_with('/') && !crate::windows::is_windows(&root);
+    match last(main, "ServerRoot").filter(|_| relative) {
+        Some(base) => Some(format!("{}/{root}", base.trim_end_matches('/'))),
+        None => Some(root),
+    }
+}
+
 /// Sections that only ask whether a module is there are taken; those that ask for anything else are not.
 fn flatten(tree: Vec<Directive>, draft: &mut Draft<'_>, flat: &mut Vec<Directive>) {
     for mut directive in tree {
@@ -84,18 +102,22 @@ fn flatten(tree: Vec<Directive>, draft: &mut Draft<'_>, flat: &mut Vec<Directive
             if asks("IfDefine") != negated {
                 directive.inner = Some(Vec::new());
                 let shown = directive.shown();
-                let lines = inner.len();
-                let why = format!("the condition is taken as not met; {lines} lines in it");
-                draft.note(&directive.place, &shown, Fate::LeftOut, why);
+                let guards = sections::closes(&inner, draft.options);
+                let (fate, why) = match guards {
+                    true => (
+                        Fate::Unsafe,
+                        "the condition is taken as not met; what it guards is not guarded by it",
+                    ),
+                    false => (Fate::LeftOut, "the condition is taken as not met"),
+                };
+                draft.note(&directive.place, &shown, fate, why);
+                sections::dropped(&inner, draft);
             } else {
+                directive.inner = Some(Vec::new());
+                let shown = directive.shown();
+                draft.note(&directive.place, &shown, Fate::Carried, "the condition is taken as met");
                 flatten(inner, draft, flat);
             }
-            continue;
-        }
-        if ["If", "ElseIf", "Else", "Macro"].iter().any(|name| asks(name)) {
-            directive.inner = Some(Vec::new());
-            let shown = directive.shown();
-            draft.note(&directive.place, &shown, Fate::LeftOut, "conditions at run time have no counterpart");
             continue;
         }
         let mut kept = Vec::new();

@@ -5,7 +5,7 @@ use crate::draft::Draft;
 use crate::note::{Fate, Place};
 use crate::spell;
 use crate::tree::Directive;
-use crate::wanted::{PathSet, Select, Settings, Upstream, Value, regex};
+use crate::wanted::{PathSet, Scope, Select, Settings, Upstream, Value, regex};
 
 /// A balancer: the upstream that stands for it.
 #[derive(Clone, Debug)]
@@ -54,14 +54,9 @@ fn gather(tree: &[Directive], draft: &mut Draft<'_>, all: &mut Vec<Balancer>) {
             } else if i.is("ProxySet") {
                 let first = usize::from(i.arg(0).contains("://"));
                 parameters(&upstream, i, i.args.get(first..).unwrap_or_default(), draft);
-            } else if super::access::Access::is_guard(i) {
-                draft.note(
-                    &i.place,
-                    &i.shown(),
-                    Fate::Unsafe,
-                    "who may is said at the path: write `allow` and `deny` there",
-                );
-            } else {
+            } else if i.inner.is_some() {
+                gather(std::slice::from_ref(i), draft, all);
+            } else if !super::access::Access::is_guard(i) {
                 draft.note(
                     &i.place,
                     &i.shown(),
@@ -321,7 +316,9 @@ fn pass(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     };
     let select = Select::path(PathSet::under(&path));
     if url == "!" {
-        conf.scope(&select, &d.place).set("upstream", Value::Bool(false), &d.place);
+        let mut settings = Settings::default();
+        settings.set("upstream", Value::Bool(false), &d.place);
+        conf.pass(d, select, settings, in_section);
         conf.carried(d, "what is not passed on is a file");
         return;
     }
@@ -330,7 +327,11 @@ fn pass(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         return;
     }
     let parameters_of = d.args.get(rest..).unwrap_or_default().to_vec();
-    let Some((name, suffix)) = target(conf, d, url) else { return };
+    let Some((name, suffix)) = target(conf, d, url) else {
+        // Files must not show where something else was.
+        conf.close(d, &select, "it was passed on, and cannot be");
+        return;
+    };
     if !parameters_of.is_empty() {
         if url.starts_with("balancer://") {
             parameters(&name, d, &parameters_of, conf.draft);
@@ -357,23 +358,22 @@ fn pass(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         false => "",
     };
     if same || (path == "/" && suffix.trim_end_matches('/').is_empty()) {
-        conf.scope(&select, &d.place).overlay(&settings);
+        conf.pass(d, select, settings, in_section);
         conf.carried(d, format!("upstream = \"{name}\"{told}"));
         return;
     }
     let base = path.trim_end_matches('/').to_owned();
-    let Some(literal) = spell::literal(&base).or_else(|| base.is_empty().then(String::new)) else {
-        conf.left(d, "the path cannot be spelt");
-        return;
-    };
-    if suffix.contains(['{', '}']) || spell::field_value(&format!("/{suffix}")).is_none() {
+    if spell::literal(&format!("{base}/")).is_none()
+        || suffix.contains(['{', '}'])
+        || spell::field_value(&format!("/{suffix}")).is_none()
+    {
         conf.left(d, "the path cannot be spelt");
         return;
     }
     let rewritten = format!("{}/{{1}}", suffix.trim_end_matches('/'));
     settings.set("rewrite", Value::text(&rewritten), &d.place);
-    let below = Select::path(PathSet::Glob(format!("{literal}/**")));
-    conf.scope(&below, &d.place).overlay(&settings);
+    let below = Select::path(PathSet::Under(format!("{base}/")));
+    conf.pass(d, below, settings, in_section);
     conf.carried(d, format!("upstream = \"{name}\"{told}, rewrite = \"{rewritten}\""));
 }
 
@@ -411,12 +411,15 @@ fn target(conf: &mut Conf<'_, '_>, d: &Directive, url: &str) -> Option<(String, 
 
 fn pass_match(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     let (expression, url) = (d.arg(0), d.arg(1));
-    let Some(inner) = regex(expression).and_then(|inner| super::directives::within(select, inner)) else {
+    let Some(inner) = regex(expression).and_then(|inner| super::sections::within(select, inner)) else {
         conf.left(d, "the expression is none that a rule can select by");
         return;
     };
+    let in_section = !select.is_all();
+    let mut settings = Settings::default();
     if url == "!" {
-        conf.scope(&inner, &d.place).set("upstream", Value::Bool(false), &d.place);
+        settings.set("upstream", Value::Bool(false), &d.place);
+        conf.pass(d, inner, settings, in_section);
         conf.carried(d, "what is not passed on is a file");
     } else if url.starts_with("fcgi://") || url.starts_with("unix:") {
         fcgi(conf, d, url, &inner);
@@ -427,8 +430,21 @@ fn pass_match(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
             conf.left(d, "what the expression catches is not put in: write `rewrite` into a rule");
             return;
         }
-        conf.scope(&inner, &d.place).set("upstream", Value::text(&name), &d.place);
+        settings.set("upstream", Value::text(&name), &d.place);
+        conf.pass(d, inner, settings, in_section);
         conf.carried(d, format!("upstream = \"{name}\""));
+    }
+}
+
+impl Conf<'_, '_> {
+    /// Where requests go: of those at the top the first that fits holds, and before them the last of those in sections.
+    fn pass(&mut self, d: &Directive, select: Select, settings: Settings, in_section: bool) {
+        let scope = Scope { select, settings, place: Some(d.place.clone()) };
+        if in_section {
+            self.site.passes.insert(0, scope);
+        } else {
+            self.site.passes.push(scope);
+        }
     }
 }
 

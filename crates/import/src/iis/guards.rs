@@ -5,15 +5,10 @@
 
 use super::xml::{child, children, number, switch};
 use super::{Work, path_set};
-use crate::note::Fate;
+use crate::note::{Fate, Place};
 use crate::spell;
-use crate::wanted::{PathSet, Select, Settings, Value};
+use crate::wanted::{PathSet, Select, Settings, Site, Value, Wide, everybody};
 use roxmltree::Node;
-
-/// Everybody.
-fn everybody() -> Value {
-    Value::texts(["0.0.0.0/0", "::/0"])
-}
 
 pub(crate) fn security(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     for section in children(node) {
@@ -29,21 +24,21 @@ pub(crate) fn security(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                     close(work, section, "TLS was asked for: see docs/tls.md, and take `deny` out");
                 }
             }
-            _ => work.left(section, "Samovar has nothing of this kind"),
+            "dynamicIpSecurity" => work.note(
+                section,
+                Fate::Unsafe,
+                "how often one client may ask is not bounded here: write `rate = { requests = …, per = \"…\" }`",
+            ),
+            _ => close(work, section, "Samovar does not know what it asked for"),
         }
     }
 }
 
 /// Closes the layer's paths to everybody.
-fn close(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>, why: &str) {
+pub(crate) fn close(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>, why: &str) {
     let place = work.place(node);
-    let entry = work.here(node).set("deny", everybody(), &place);
-    entry.remark = format!("FILL IN: closed to everybody. {why}");
-    work.note(
-        node,
-        Fate::Unsafe,
-        format!("these paths were protected and are closed to everybody here: {why}"),
-    );
+    work.here(node).close(&place, why);
+    work.note(node, Fate::Unsafe, format!("closed to everybody: {why}"));
 }
 
 fn addresses(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
@@ -61,16 +56,20 @@ fn addresses(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 let [allow, deny] = &mut lists;
                 if allowed { allow.push(network) } else { deny.push(network) }
             }
-            (None, false) => {
-                work.note(entry, Fate::Unsafe, "the address cannot be read, and is not kept out here")
-            }
+            (None, false) => close(work, entry, "an address that may not cannot be read"),
             (None, true) => work.left(entry, "the address cannot be read"),
         }
     }
-    let [allow, mut deny] = lists;
+    let [allow, deny] = lists;
     if switch(node, "allowUnlisted") == Some(false) {
-        deny = vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()];
+        // A network that may not, inside one that may, may not here either: the narrower decides.
+        let here = work.here(node);
+        here.deny_others(&allow, &place);
+        for network in deny {
+            here.add("deny", Value::Text(network), &place);
+        }
         work.carried(node, "deny: all that allow does not name");
+        return;
     }
     let here = work.here(node);
     if !allow.is_empty() {
@@ -131,47 +130,156 @@ fn filtering(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                     work.carried(section, format!("[limits] line_max_bytes = {bytes}, for all"));
                 }
             }
-            "hiddenSegments" => {
+            "hiddenSegments" => hidden_segments(work, section),
+            "fileExtensions" => file_extensions(work, section),
+            "denyUrlSequences" => {
                 for entry in children(section).filter(|n| n.tag_name().name() == "add") {
-                    let name = entry.attribute("segment").unwrap_or("").trim();
-                    let literal = spell::literal(&format!("/{name}"))
-                        .filter(|_| !name.is_empty() && !name.contains('/'));
-                    let Some(literal) = literal else {
-                        work.note(entry, Fate::Unsafe, "the name cannot be spelt, and is not hidden here");
-                        continue;
-                    };
-                    let bare = literal.trim_start_matches('/');
-                    for glob in [format!("/**/{bare}"), format!("/**/{bare}/**")] {
-                        let select = Select { path: PathSet::Glob(glob), extensions: Vec::new() };
-                        let place = work.place(entry);
-                        work.site.scope(&select, &place).set("deny", everybody(), &place);
-                    }
+                    // A piece of text as an expression that means itself.
+                    let text = entry.attribute("sequence").unwrap_or("");
+                    let quoted: String = text
+                        .chars()
+                        .flat_map(|c| (!c.is_ascii_alphanumeric()).then_some('\\').into_iter().chain([c]))
+                        .collect();
+                    let base = format!("/{}", work.path);
+                    let inside = Wide::of(&quoted, true).below(base.trim_end_matches('/'));
+                    let Some(inside) = inside.filter(|_| !text.is_empty()) else { continue };
+                    let select = Select::path(below(&base, inside));
+                    let place = work.place(entry);
+                    work.site.scope(&select, &place).close(&place, "the sequence was refused");
                     work.carried(entry, "deny: nobody may, 403 where IIS said 404");
                 }
             }
-            "fileExtensions" => {
-                if switch(section, "allowUnlisted") == Some(false) {
-                    work.note(section, Fate::Unsafe, "extensions that are not listed are not kept back here");
-                }
-                for entry in children(section).filter(|n| n.tag_name().name() == "add") {
-                    let extension = entry.attribute("fileExtension").and_then(spell::extension);
-                    match (extension, switch(entry, "allowed")) {
-                        (Some(extension), Some(false)) => {
-                            let select = Select { path: path_set(&work.path), extensions: vec![extension] };
-                            let place = work.place(entry);
-                            work.site.scope(&select, &place).set("deny", everybody(), &place);
-                            work.carried(entry, "deny: nobody may, 403 where IIS said 404");
-                        }
-                        (_, Some(true)) => work.carried(entry, "what is not kept back is served"),
-                        _ => work.left(entry, "it cannot be read"),
+            "verbs" | "filteringRules" => {
+                let refuses = switch(section, "allowUnlisted") == Some(false)
+                    || children(section).any(|n| switch(n, "allowed") != Some(true));
+                match refuses {
+                    true => {
+                        close(work, section, "requests were kept back by their method or by what is in them")
                     }
+                    false => work.carried(section, "nothing is kept back"),
                 }
-            }
-            "verbs" => {
-                work.note(section, Fate::Unsafe, "methods are not kept back here; the application sees them")
             }
             _ => work.left(section, "Samovar has nothing of this kind"),
         }
+    }
+}
+
+/// Globs below a folder.
+fn below(base: &str, inside: PathSet) -> PathSet {
+    let head = spell::literal(base.trim_end_matches('/')).unwrap_or_default();
+    match inside {
+        PathSet::Globs(globs) => PathSet::Globs(globs.iter().map(|glob| format!("{head}{glob}")).collect()),
+        _ => path_set(base.trim_matches('/')),
+    }
+}
+
+fn hidden_segments(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
+    for entry in children(section) {
+        let name = entry.attribute("segment").unwrap_or("").trim().to_ascii_lowercase();
+        match entry.tag_name().name() {
+            "clear" if work.is_whole() => {
+                work.hidden.segments.clear();
+                work.carried(entry, "none of those that IIS hides by itself");
+            }
+            "remove" if work.is_whole() => {
+                work.hidden.segments.retain(|known| *known != name);
+                work.carried(entry, "shown");
+            }
+            "add"
+                if name.is_empty() || name.contains('/') || spell::literal(&format!("/{name}")).is_none() =>
+            {
+                close(work, entry, "the name that was hidden cannot be spelt");
+            }
+            "add" if work.is_whole() => {
+                work.hidden.segments.push(name);
+                work.carried(entry, "deny: nobody may, 403 where IIS said 404");
+            }
+            "add" => {
+                let base = format!("/{}", work.path);
+                let select = Select::path(below(&base, segments(&[name])));
+                let place = work.place(entry);
+                work.site.scope(&select, &place).close(&place, "the name was hidden");
+                work.carried(entry, "deny: nobody may, 403 where IIS said 404");
+            }
+            _ => work.left(entry, "what is hidden in the whole site stays hidden here"),
+        }
+    }
+}
+
+/// Folders and files of these names, wherever they are.
+fn segments(names: &[String]) -> PathSet {
+    let literal = |name: &String| spell::literal(&format!("/{name}"));
+    let globs = names.iter().filter_map(literal);
+    PathSet::Globs(globs.flat_map(|glob| [format!("/**{glob}"), format!("/**{glob}/**")]).collect())
+}
+
+fn file_extensions(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
+    if switch(section, "allowUnlisted") == Some(false) {
+        close(work, section, "extensions that are not listed were kept back");
+    }
+    for entry in children(section) {
+        let extension = entry.attribute("fileExtension").and_then(spell::extension);
+        match (entry.tag_name().name(), extension, switch(entry, "allowed")) {
+            ("clear", _, _) if work.is_whole() => {
+                work.hidden.extensions.clear();
+                work.carried(entry, "none of those that IIS refuses by itself");
+            }
+            ("remove", Some(extension), _) | ("add", Some(extension), Some(true)) if work.is_whole() => {
+                work.hidden.extensions.retain(|known| *known != extension);
+                work.carried(entry, "what is not kept back is served");
+            }
+            ("add", _, Some(true)) => work.carried(entry, "what is not kept back is served"),
+            ("add", Some(extension), _) => {
+                let select = Select { path: path_set(&work.path), extensions: vec![extension] };
+                let place = work.place(entry);
+                work.site.scope(&select, &place).set("deny", everybody(), &place);
+                work.carried(entry, "deny: nobody may, 403 where IIS said 404");
+            }
+            ("add", None, _) => close(work, entry, "an extension that was kept back cannot be spelt"),
+            _ => work.left(entry, "what is kept back in the whole site stays so here"),
+        }
+    }
+}
+
+/// What IIS refuses by itself: segments it hides, extensions it keeps back, and scripts that it would run, not show.
+pub(crate) struct Hidden {
+    pub(crate) segments: Vec<String>,
+    pub(crate) extensions: Vec<String>,
+}
+
+impl Default for Hidden {
+    fn default() -> Hidden {
+        const SEGMENTS: &str = "web.config bin app_code app_globalresources app_localresources app_webreferences \
+                                app_data app_browsers";
+        const EXTENSIONS: &str = ".asa .asax .ascx .master .skin .browser .sitemap .config .cs .csproj .vb .vbproj \
+                                  .webinfo .licx .resx .resources .mdb .vjsproj .java .jsl .ldb .dsdgm .ssdgm .lsad \
+                                  .ssmap .cd .dsprototype .lsaprototype .sdm .sdmdocument .mdf .ldf .ad .dd .ldd .sd \
+                                  .adprototype .lddprototype .exclude .refresh .compiled .msgx .vsdisco .rules .cshtm \
+                                  .cshtml .vbhtm .vbhtml .razor .asp .aspx .ashx .asmx .axd .svc .rem .soap .xamlx .cer \
+                                  .cdx .shtml .shtm .stm .php .phtml .dll";
+        let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        Hidden { segments: list(SEGMENTS), extensions: list(EXTENSIONS) }
+    }
+}
+
+/// Closes what IIS refuses by itself, but for scripts that a handler runs.
+pub(crate) fn settle(site: &mut Site, hidden: &Hidden, place: &Place) {
+    let handled = site.head.get("handlers").map(Value::toml).unwrap_or_default();
+    let runs = |extension: &String| handled.contains(&Value::text(extension).toml());
+    let extensions: Vec<String> = hidden.extensions.iter().filter(|e| !runs(e)).cloned().collect();
+    if !extensions.is_empty() {
+        site.scope(&Select::extensions(extensions), place).close(place, "IIS serves no such files");
+    }
+    if !hidden.segments.is_empty() {
+        site.scope(&Select::path(segments(&hidden.segments)), place).close(place, "IIS hides these names");
+    }
+}
+
+/// `<authorization>` of ASP.NET: who is not denied may.
+pub(crate) fn of_the_application(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
+    let Some(authorization) = child(node, "authorization") else { return };
+    if children(authorization).any(|n| n.tag_name().name() == "deny") {
+        close(work, authorization, "the application let in only some");
     }
 }
 
@@ -197,13 +305,13 @@ pub(crate) fn http_redirect(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     }
     let exact = switch(node, "exactDestination") == Some(true);
     let base = if work.path.is_empty() { String::new() } else { format!("/{}", work.path) };
-    let Some(glob) = spell::literal(&format!("{base}/")) else {
+    if spell::literal(&format!("{base}/")).is_none() {
         work.left(node, "the path cannot be spelt");
         return;
-    };
+    }
     let to = if exact { to.to_owned() } else { format!("{}/{{1}}", to.trim_end_matches('/')) };
     let redirect = Value::table([("to", Value::text(&to)), ("status", Value::Int(status))]);
-    let select = Select { path: PathSet::Glob(format!("{glob}**")), extensions: Vec::new() };
+    let select = Select::path(PathSet::Under(format!("{base}/")));
     let mut settings = Settings::default();
     settings.set("redirect", redirect, &place);
     work.site.scope(&select, &place).overlay(&settings);

@@ -32,6 +32,7 @@ struct Work<'w, 'x, 'o> {
     path: String,
     profiles: &'w mut Vec<caching::Op>,
     fastcgi: &'w [pages::FastCgi],
+    hidden: &'w mut guards::Hidden,
 }
 
 pub(crate) fn read(file: &File, draft: &mut Draft<'_>) -> Result<(), Refused> {
@@ -40,7 +41,7 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>) -> Result<(), Refused> {
     let root = xml.document.root_element();
     if root.tag_name().name() != "configuration" {
         let hint = "name a web.config or an applicationHost.config, which begin with <configuration>";
-        let what = format!("the file begins with <{}>", crate::note::shown(root.tag_name().name()));
+        let what = format!("the file begins with <{}>", crate::note::quotable(root.tag_name().name()));
         return Err(Refused { place: xml.place(root), what, hint: hint.to_owned() });
     }
     let mut layers = Vec::new();
@@ -54,13 +55,14 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>) -> Result<(), Refused> {
             }
             "location" => {
                 for inner in children(node) {
-                    if inner.tag_name().name() == "system.webServer" {
+                    if ["system.webServer", "system.web"].contains(&inner.tag_name().name()) {
                         layers.push(Layer { site: None, path: location(node), node: inner });
                     } else {
                         foreign(&xml, inner, draft);
                     }
                 }
             }
+            "system.web" => layers.push(Layer { site: None, path: String::new(), node }),
             "system.applicationHost" => sites::declared(&xml, node, draft, &mut declared),
             _ => foreign(&xml, node, draft),
         }
@@ -85,6 +87,7 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>) -> Result<(), Refused> {
     let count = declared.len();
     for (at, mut site) in declared.into_iter().enumerate() {
         let mut profiles = Vec::new();
+        let mut hidden = guards::Hidden::default();
         let name = site.name.clone();
         for layer in layers.iter().filter(|l| l.site.as_ref().is_none_or(|of| *of == name)) {
             let path = layer.path.trim_matches('/').to_owned();
@@ -93,9 +96,22 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>) -> Result<(), Refused> {
             let mut aside = Draft::new(draft.options);
             let onto = if quiet { &mut aside } else { &mut *draft };
             let fastcgi = &fastcgi;
-            let mut work =
-                Work { xml: &xml, draft: onto, site: &mut site, path, profiles: &mut profiles, fastcgi };
-            layer_of(&mut work, layer.node)?;
+            let mut work = Work {
+                xml: &xml,
+                draft: onto,
+                site: &mut site,
+                path,
+                profiles: &mut profiles,
+                fastcgi,
+                hidden: &mut hidden,
+            };
+            match layer.node.tag_name().name() {
+                "system.web" => {
+                    guards::of_the_application(&mut work, layer.node);
+                    foreign(&xml, layer.node, work.draft);
+                }
+                _ => layer_of(&mut work, layer.node)?,
+            }
             if quiet {
                 // Upstreams that only this copy came upon.
                 for upstream in aside.wanted.upstreams {
@@ -107,6 +123,10 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>) -> Result<(), Refused> {
         }
         caching::settle(&mut site, &profiles);
         pages::settle(&mut site);
+        let place = site.place.clone().unwrap_or_else(|| xml.place(root));
+        guards::settle(&mut site, &hidden, &place);
+        // IIS compares paths without case, and so must what guards them.
+        site.head.set_by_itself("ignore_case", Value::Bool(true), "IIS compares paths without case");
         site.name = crate::spell::name(&site.name);
         draft.wanted.sites.push(site);
     }
@@ -151,6 +171,9 @@ fn layer_of(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) -> Result<(), Refus
             "httpRedirect" => guards::http_redirect(work, section),
             "security" => guards::security(work, section),
             "fastCgi" => {}
+            "rewrite" => rewrite(work, section),
+            // All requests were the application's, and its folder holds its settings.
+            "aspNetCore" | "httpPlatform" => guards::close(work, section, why_not(section.tag_name().name())),
             name => {
                 let why = why_not(name);
                 work.left(section, why);
@@ -160,6 +183,19 @@ fn layer_of(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) -> Result<(), Refus
         work.draft.bounded(&place)?;
     }
     Ok(())
+}
+
+/// Rules of the URL Rewrite module are not read; those that refuse close.
+fn rewrite(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
+    let refuses = |n: Node<'_, '_>| {
+        let action = n.attribute("type").unwrap_or("").to_ascii_lowercase();
+        n.tag_name().name() == "action" && (action == "abortrequest" || action == "customresponse")
+    };
+    if section.descendants().any(refuses) {
+        guards::close(work, section, "a rule of the URL Rewrite module refused requests");
+    } else {
+        work.left(section, why_not("rewrite"));
+    }
 }
 
 /// Why a section of `system.webServer` has no counterpart.
@@ -230,11 +266,7 @@ impl Work<'_, '_, '_> {
     }
 }
 
-/// A location is a folder with all below it, or one document, which is told by its dot.
+/// A location is a folder with all below it, or one document; which of them is not told by a dot.
 fn path_set(path: &str) -> PathSet {
-    if path.is_empty() {
-        return PathSet::All;
-    }
-    let last = path.rsplit('/').next().unwrap_or(path);
-    if last.contains('.') { PathSet::Exact(format!("/{path}")) } else { PathSet::Under(format!("/{path}")) }
+    if path.is_empty() { PathSet::All } else { PathSet::Under(format!("/{path}")) }
 }

@@ -5,7 +5,7 @@ use super::xml::{Xml, child, children, number, switch};
 use crate::draft::Draft;
 use crate::note::Fate;
 use crate::spell;
-use crate::wanted::{Settings, Site, Upstream, Value};
+use crate::wanted::{Select, Settings, Site, Upstream, Value};
 use roxmltree::Node;
 
 /// A FastCGI application of the server: what it is, and its bounds.
@@ -128,19 +128,44 @@ pub(crate) fn handlers(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 fastcgi_handler(work, handler, extension);
             }
             ("add", _) if modules.eq_ignore_ascii_case("FastCgiModule") => {
-                work.left(handler, "a FastCGI handler here is of one extension, path=\"*.php\"");
+                not_shown(work, handler, "a FastCGI handler here is of one extension, path=\"*.php\"");
             }
             ("add", _) if modules.contains("StaticFile") || modules.contains("DefaultDocument") => {
                 work.carried(handler, "what no handler takes is a file");
             }
-            ("add", _) if handler.attribute("type").is_some() => work.left(
+            ("add", _) if handler.attribute("type").is_some() => not_shown(
+                work,
                 handler,
                 "Samovar runs no .NET: put the application behind HTTP and give the site `origin`, or a rule `upstream`",
             ),
-            ("add", _) => work.left(handler, "Samovar has no module of this kind"),
+            ("add", _) => not_shown(work, handler, "Samovar has no module of this kind"),
             _ => work.left(handler, "handlers of Windows are not there to begin with"),
         }
     }
+}
+
+/// What a handler ran that is not there must not be shown as it is.
+fn not_shown(work: &mut Work<'_, '_, '_>, handler: Node<'_, '_>, why: &str) {
+    const HARMLESS: [&str; 5] =
+        ["ProtocolSupport", "WebDAV", "DirectoryListing", "TransferRequestHandler", "Tracing"];
+    let of = |name: &str| handler.attribute(name).unwrap_or("");
+    let harmless = HARMLESS.iter().any(|name| of("modules").contains(name) || of("type").contains(name));
+    let (path, place) = (of("path").trim(), work.place(handler));
+    let extension = path.strip_prefix('*').and_then(spell::extension);
+    let select = match extension {
+        Some(extension) => Select { path: super::path_set(&work.path), extensions: vec![extension] },
+        None if path == "*" => Select::path(super::path_set(&work.path)),
+        None if path.contains(['*', ',']) || path.is_empty() => return work.left(handler, why),
+        None => {
+            let whole = format!("{}/{}", work.path, path.trim_matches('/'));
+            Select::path(super::path_set(whole.trim_matches('/')))
+        }
+    };
+    if harmless {
+        return work.left(handler, why);
+    }
+    work.site.scope(&select, &place).close(&place, why);
+    work.note(handler, Fate::Unsafe, format!("closed to everybody: {why}"));
 }
 
 fn fastcgi_handler(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>, extension: String) {

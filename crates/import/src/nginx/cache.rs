@@ -43,7 +43,7 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
             "cache_valid" if off => conf.left(d, "no cache is on here"),
             "cache_key" => key(d, out, conf),
             "ignore_headers" => ignore(d, off, out, conf),
-            "no_cache" | "cache_bypass" => pass_by(d, conf),
+            "no_cache" | "cache_bypass" => pass_by(d, out, conf),
             "cache_min_uses" => match d.arg(0).parse::<u64>() {
                 Ok(n) if (1..=1_000_000).contains(&n) => {
                     conf.carried(d, format!("admit_after = {n}"));
@@ -239,25 +239,22 @@ fn ignore(d: &Directive, off: bool, out: &mut Settings, conf: &mut Conf<'_, '_>)
     }
 }
 
-fn pass_by(d: &Directive, conf: &mut Conf<'_, '_>) {
-    let harmless = |a: &str| {
-        a == "$http_authorization"
-            || a.starts_with("$cookie_")
-            || a == "$http_cookie"
-            || a == "$http_pragma"
-            || a == "$http_cache_control"
-    };
-    if d.args.iter().all(|a| harmless(a)) {
-        conf.carried(
-            d,
-            "credentials and cookies pass the cache by, unless ignore_cookies or the origin say otherwise; `reload` is about \
-             Pragma and Cache-Control of clients",
-        );
-    } else {
-        let text = "a condition that kept answers out of the cache, or fetched them anew, does not hold here: give such \
-                    requests a rule with `never = true`, if a path tells them";
-        conf.note(d, Fate::Unsafe, text);
+/// Requests that nginx kept away from the cache. Rules cannot tell requests by their cookies, and what an origin gives a
+/// lifetime is shared whatever cookies came: so nothing is kept.
+fn pass_by(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let wishes = ["$http_pragma", "$http_cache_control", "$http_authorization", "0", ""];
+    if d.args.iter().all(|a| wishes.contains(&a.as_str())) {
+        if d.args.iter().any(|a| a == "$http_authorization") {
+            out.add("vary_headers", Value::text("Authorization"), &d.place);
+        }
+        conf.carried(d, "credentials have answers of their own (vary_headers); `reload` is about Pragma and Cache-Control");
+        return;
     }
+    let entry = out.set("never", Value::Bool(true), &d.place);
+    entry.remark = "some requests passed by the cache, and no rule can tell them".to_owned();
+    let text = "requests that it kept out of the cache cannot be told by a rule: nothing is kept here (`never`); where answers \
+                differ by one cookie only, `vary_cookies` in its place keeps them apart";
+    conf.note(d, Fate::Unsafe, text);
 }
 
 fn stale(d: &Directive, off: bool, out: &mut Settings, conf: &mut Conf<'_, '_>) {

@@ -9,17 +9,64 @@ use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{Settings, Value};
 
-/// Everybody.
-pub(super) fn everybody() -> Value {
-    Value::texts(["0.0.0.0/0", "::/0"])
-}
-
+/// Whether a directive is about who may.
 pub(super) fn is_guard(d: &Directive) -> bool {
     match d.name.as_str() {
         "auth_basic" => d.arg(0) != "off",
-        "allow" | "deny" | "auth_request" | "auth_jwt" | "internal" | "secure_link" => true,
-        _ => false,
+        "allow" | "deny" => true,
+        "if" => is_condition(d),
+        _ => foreign(d).is_some(),
     }
+}
+
+/// Guards with no counterpart, and what they asked.
+fn foreign(d: &Directive) -> Option<&'static str> {
+    let off = d.arg(0) == "off";
+    Some(match d.name.as_str() {
+        "auth_basic" | "auth_basic_user_file" => return None,
+        "auth_request" if !off => "who may was asked of an application",
+        "auth_jwt" if !off => "who may was told by a token",
+        "secure_link" | "secure_link_md5" | "secure_link_secret" => "who may was told by the link",
+        "internal" => "only nginx itself asked for it",
+        "limit_except" => "methods were kept back",
+        "ssl_verify_client" if d.arg(0) == "on" => "clients were asked for certificates",
+        "valid_referers" => return None,
+        name if name.starts_with("access_by_lua") || name == "js_access" => "who may was asked of a script",
+        // Digest, LDAP, PAM and others; those that only say how are told beside them.
+        "auth_digest" | "auth_ldap" | "auth_pam" | "auth_gss" | "auth_spnego" | "auth_token"
+        | "auth_radius"
+            if !off =>
+        {
+            "who may was asked in a way that is not there"
+        }
+        _ => return None,
+    })
+}
+
+/// An `if` that keeps requests away. One that only sends to another scheme or host keeps nobody out.
+pub(super) fn is_condition(d: &Directive) -> bool {
+    const WHERE: [&str; 7] = [
+        "($scheme",
+        "($host",
+        "($http_host",
+        "($server_port",
+        "($https",
+        "($http_x_forwarded_proto",
+        "($server_name",
+    ];
+    let sends = |i: &Directive| {
+        let status = i.arg(0).parse::<u16>().unwrap_or(302);
+        WHERE.contains(&d.arg(0)) && (301..=308).contains(&status)
+    };
+    d.name == "if"
+        && d.inside().iter().any(|i| match i.name.as_str() {
+            "return" => !sends(i),
+            "rewrite" => {
+                !WHERE.contains(&d.arg(0)) && i.args.iter().any(|a| a == "redirect" || a == "permanent")
+            }
+            "break" | "set" => false,
+            _ => is_guard(i),
+        })
 }
 
 pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<'_, '_>) {
@@ -73,17 +120,22 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
                     _ => closed = Some((d, "users are asked for whose file is not known".to_owned())),
                 }
             }
-            "auth_request" if d.arg(0) != "off" => {
-                closed = Some((d, "who may was asked of an application".to_owned()))
+            "if" if is_condition(d) => {
+                closed = Some((d, "a condition kept requests away".to_owned()));
             }
-            "auth_jwt" if d.arg(0) != "off" => closed = Some((d, "who may was told by a token".to_owned())),
-            "secure_link" | "secure_link_md5" => {
-                closed = Some((d, "who may was told by the link".to_owned()))
+            "ssl_verify_client" if d.arg(0).starts_with("optional") => {
+                let text =
+                    "clients are not asked for certificates: whoever was told of them must not rely on it";
+                conf.note(d, Fate::Unsafe, text);
             }
-            "internal" => closed = Some((d, "only nginx itself asked for it".to_owned())),
             "limit_req" => rate(d, out, conf),
             "limit_conn" => connections(d, out, conf),
             _ => {}
+        }
+        if let Some(why) = foreign(d) {
+            // Each is told of, also where one is enough.
+            conf.note(d, Fate::Unsafe, format!("closed to everybody: {why}"));
+            closed = Some((d, why.to_owned()));
         }
     }
     let any = here.iter().find(|d| d.name == "satisfy");
@@ -98,18 +150,13 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
         closed = Some((d, "the order of allow and deny matters, which two lists cannot say".to_owned()));
     }
     if let Some((d, why)) = closed {
-        let entry = out.set("deny", everybody(), &d.place);
-        entry.remark = format!("FILL IN: closed to everybody, as {why}");
-        conf.note(d, Fate::Unsafe, format!("these paths are closed to everybody here: {why}"));
+        conf.close(d, out, &why);
         return;
     }
     let Some(d) = list else { return };
     match last {
         Some(false) => {
-            if !allow.is_empty() {
-                out.set("allow", Value::texts(allow), &d.place);
-            }
-            out.set("deny", everybody(), &d.place).remark = "all that allow does not name".to_owned();
+            out.deny_others(&allow, &d.place).remark = "all that allow does not name".to_owned();
         }
         // Who is not named may; so only those that may not count.
         _ if !deny.is_empty() => {

@@ -84,7 +84,7 @@ impl Reader<'_, '_, '_> {
                         None => Ok(all),
                         Some(d) => Err(refused(
                             &d.place,
-                            format!("the block of `{}` is never closed", crate::note::shown(&d.name)),
+                            format!("the block of `{}` is never closed", crate::note::quotable(&d.name)),
                             "the file seems to be cut off: write the closing brace",
                         )),
                     };
@@ -131,7 +131,7 @@ impl Reader<'_, '_, '_> {
                         break;
                     }
                     Token::Close | Token::End => {
-                        let what = format!("`{}` has no semicolon", crate::note::shown(&directive.name));
+                        let what = format!("`{}` has no semicolon", crate::note::quotable(&directive.name));
                         return Err(refused(&directive.place, what, "end it with `;`"));
                     }
                 }

@@ -1,12 +1,15 @@
 //! `nginx.conf`: `http`, its servers, their locations.
 //!
 //! One location holds for a request, with all that it takes from around it and does not say itself. Not here: the grammar
-//! (`lex`), and single subjects (`location`, `cache`, `upstream`, `guards`, `words`).
+//! (`lex`), and single subjects (`location`, `order`, `fields`, `files`, `cache`, `upstream`, `guards`, `words`).
 
 mod cache;
+mod fields;
+mod files;
 mod guards;
 mod lex;
 mod location;
+mod order;
 mod upstream;
 mod words;
 
@@ -15,7 +18,7 @@ use crate::include::{File, Includes};
 use crate::note::{Fate, Place, Refused};
 use crate::spell;
 use crate::tree::Directive;
-use crate::wanted::{Site, Value};
+use crate::wanted::{Settings, Site, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -53,19 +56,31 @@ impl Conf<'_, '_> {
         self.told.insert((Arc::clone(file), *line, *column, fate))
     }
 
-    /// Tells of all that no room has told of.
+    /// Whether it was told of.
+    fn is_told(&self, d: &Directive) -> bool {
+        let Place { file, line, column } = &d.place;
+        let fates = [Fate::Carried, Fate::LeftOut, Fate::Unsafe, Fate::FillIn];
+        fates.iter().any(|fate| self.told.contains(&(Arc::clone(file), *line, *column, *fate)))
+    }
+
+    /// Tells of all that no room has told of, also inside of what was left out.
     fn rest(&mut self, list: &[Directive]) {
         for d in list {
-            let Place { file, line, column } = &d.place;
-            let fates = [Fate::Carried, Fate::LeftOut, Fate::Unsafe, Fate::FillIn];
-            let told =
-                fates.iter().any(|fate| self.told.contains(&(Arc::clone(file), *line, *column, *fate)));
-            if !told {
-                self.left(d, "it says nothing here");
-            } else if d.name != "types" {
-                self.rest(d.inner.as_deref().unwrap_or_default());
+            if !self.is_told(d) {
+                let fate = if guards::is_guard(d) { Fate::Unsafe } else { Fate::LeftOut };
+                self.note(d, fate, "it says nothing here");
+            }
+            // What these hold are no directives.
+            if !["types", "map", "geo", "split_clients"].contains(&d.name.as_str()) {
+                self.rest(d.inside());
             }
         }
+    }
+
+    /// Closes paths to everybody, as something that kept people away has no counterpart.
+    pub(crate) fn close(&mut self, d: &Directive, out: &mut Settings, why: &str) {
+        out.close(&d.place, why);
+        self.note(d, Fate::Unsafe, format!("closed to everybody: {why}"));
     }
 
     pub(crate) fn carried(&mut self, d: &Directive, text: impl Into<String>) {
@@ -87,9 +102,13 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
     for d in tree {
         match (d.name.as_str(), d.inner.is_some()) {
             ("http", true) => of_http(d.inner.unwrap_or_default(), &mut conf, &mut http, &mut servers),
-            ("stream" | "mail" | "rtmp", true) => conf.left(&d, "Samovar speaks HTTP only"),
+            ("stream" | "mail" | "rtmp", true) => {
+                conf.left(&d, "Samovar speaks HTTP only");
+                conf.rest(d.inside());
+            }
             ("events", true) => {
-                conf.left(&d, "one thread per core serves all; `[limits] connections_max` bounds clients")
+                conf.left(&d, "one thread per core serves all; `[limits] connections_max` bounds clients");
+                conf.rest(d.inside());
             }
             // A fragment: what stands in `http` otherwise, or in a server.
             ("server" | "upstream" | "map" | "geo" | "split_clients", true) => {
@@ -129,6 +148,7 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
     }
     for d in &loose {
         conf.left(d, "it stands where nginx takes no such directive");
+        conf.rest(d.inside());
     }
     for d in &http {
         location::whole(d, &mut conf);
@@ -139,6 +159,8 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
         sites.push(server(d, &http, &mut conf));
     }
     conf.rest(&http);
+    let upstreams = std::mem::take(&mut conf.upstreams);
+    conf.rest(&upstreams);
     for d in &servers {
         conf.rest(d.inner.as_deref().unwrap_or_default());
     }
@@ -161,7 +183,10 @@ fn of_http(
                 conf.left(&d, "variables of its own making have no counterpart")
             }
             ("types", true) => conf.carried(&d, "types are built in; `types` of a site adds some"),
-            ("if", true) => conf.left(&d, "conditions have no counterpart"),
+            ("if", true) => {
+                conf.left(&d, "conditions have no counterpart");
+                conf.rest(d.inside());
+            }
             _ if words::is_zone(&d) => {
                 words::zone(&d, conf);
                 conf.zones.push(d);

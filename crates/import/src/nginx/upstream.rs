@@ -1,7 +1,7 @@
 //! `upstream` blocks, `proxy_pass`, `fastcgi_pass`: where requests go, and how members share them.
 
 use super::Conf;
-use crate::note::{Fate, Place};
+use crate::note::Place;
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{PathSet, Select, Settings, Site, Upstream, Value};
@@ -27,7 +27,7 @@ pub(super) fn proxy_pass(
             _ if url.starts_with("https://") => "TLS towards upstreams is not there yet; http:// is",
             _ => "an upstream is named in full, without variables",
         };
-        conf.left(d, why);
+        conf.close(d, out, why);
         return None;
     };
     // `http://unix:/socket:/path` or `http://name/path`.
@@ -43,7 +43,7 @@ pub(super) fn proxy_pass(
     };
     let host = host_told(here, &authority);
     let Some(name) = named(&authority, Speaks::Http, host, d, conf) else {
-        conf.left(d, "this is no upstream that could be carried over");
+        conf.close(d, out, "this is no upstream that could be carried over");
         return None;
     };
     if let Some(upstream) = conf.draft.wanted.upstreams.iter_mut().find(|u| u.name == name) {
@@ -54,7 +54,7 @@ pub(super) fn proxy_pass(
     let location = match &select.path {
         PathSet::All => "/",
         PathSet::Under(path) | PathSet::Begins(path) | PathSet::Exact(path) => path.as_str(),
-        PathSet::Glob(_) => "",
+        PathSet::Globs(_) => "",
     };
     let path = match path {
         Some(path) if path != location => path,
@@ -64,19 +64,17 @@ pub(super) fn proxy_pass(
         }
     };
     // The part of the path that the location names is put in place of.
-    let literal =
-        spell::literal(location.trim_end_matches('/')).or_else(|| (location == "/").then(String::new));
+    let literal = spell::literal(location);
     let clean = !path.contains(['{', '}', '?', '#']) && spell::field_value(&path).is_some();
-    let (Some(literal), true, true) =
-        (literal, clean, select.extensions.is_empty() && location.ends_with('/'))
+    let (Some(_), true, true) = (literal, clean, select.extensions.is_empty() && location.ends_with('/'))
     else {
-        conf.note(d, Fate::LeftOut, "the path that it puts in cannot be said: write `rewrite` into the rule");
+        conf.close(d, out, "the path that it puts in cannot be said: write `rewrite` into the rule");
         return None;
     };
     let rewritten = if path.ends_with('/') { format!("{path}{{1}}") } else { format!("{path}/{{1}}") };
     conf.carried(d, format!("upstream = \"{name}\", rewrite = \"{rewritten}\""));
     out.set("rewrite", Value::Text(rewritten), &d.place);
-    Some(Select::path(PathSet::Glob(format!("{literal}/**"))))
+    Some(Select::path(PathSet::Under(location.to_owned())))
 }
 
 /// The host that members are told; `None`: that of the request.
@@ -384,26 +382,27 @@ fn told(here: &[&Directive], prefix: &str, conf: &mut Conf<'_, '_>) {
     }
 }
 
-/// `fastcgi_pass`: a handler of the site, by extension.
+/// `fastcgi_pass`: a handler of the site, by extension: these, or why not.
 pub(super) fn fastcgi_pass(
     d: &Directive,
     here: &[&Directive],
     select: &Select,
+    nested: bool,
     site: &mut Site,
     conf: &mut Conf<'_, '_>,
-) {
+) -> Result<Vec<String>, &'static str> {
     told(here, "fastcgi_", conf);
-    if select.extensions.is_empty() || select.path != PathSet::All {
-        conf.left(
-            d,
-            "FastCGI applications run scripts of an extension: `handlers = [{ extension = \".php\", … }]`",
+    if select.extensions.is_empty() || select.path != PathSet::All || nested {
+        for i in here.iter().filter(|i| i.name == "fastcgi_param") {
+            conf.left(i, "it is of an application that is not carried over");
+        }
+        return Err(
+            "handlers run scripts of an extension, in a whole site: `handlers = [{ extension = \".php\", … }]`",
         );
-        return;
     }
     let name = named(d.arg(0), Speaks::FastCgi, None, d, conf).filter(|_| !d.arg(0).contains('$'));
     let Some(name) = name else {
-        conf.left(d, "this is no address of a FastCGI application");
-        return;
+        return Err("this is no address of a FastCGI application");
     };
     if let Some(upstream) = conf.draft.wanted.upstreams.iter_mut().find(|u| u.name == name) {
         bounds(here, "fastcgi_", &mut upstream.settings);
@@ -450,8 +449,9 @@ pub(super) fn fastcgi_pass(
     let free: Vec<&String> =
         select.extensions.iter().filter(|e| !taken.contains(&Value::text(*e).toml())).collect();
     if free.is_empty() {
-        conf.left(d, "the extension has a handler already");
-        return;
+        let text = "the extension has a handler already";
+        conf.left(d, text);
+        return Ok(select.extensions.clone());
     }
     let mut handler = vec![
         ("extension".to_owned(), Value::texts(free.iter().map(|e| e.as_str()))),
@@ -462,4 +462,5 @@ pub(super) fn fastcgi_pass(
     }
     site.head.add("handlers", Value::Table(handler), &d.place);
     conf.carried(d, format!("handlers: {} at {name}", select.extensions.join(" ")));
+    Ok(select.extensions.clone())
 }

@@ -1,7 +1,6 @@
 //! Directives that hold for the whole server wherever they stand, and those with no counterpart, each with its reason.
 
 use super::{Conf, location};
-use crate::note::Fate;
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::Value;
@@ -104,16 +103,15 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
         "real_ip_recursive" => conf.carried(d, "always"),
         "include" => conf.carried(d, "what it lists is built in"),
         "proxy_redirect" if d.arg(0) == "default" => conf.carried(d, "map_location, which is on"),
-        "if" => {
-            let closes = d.inner.iter().flatten().any(|i| i.name == "return" || i.name == "deny");
-            let fate = if closes { Fate::Unsafe } else { Fate::LeftOut };
-            conf.note(
+        "if" if !super::guards::is_condition(d) => {
+            conf.left(
                 d,
-                fate,
-                "conditions have no counterpart: what it kept away, or sent elsewhere, comes through",
+                "conditions have no counterpart: what it changed, or sent elsewhere, comes through as it is",
             );
         }
+        "if" => {}
         "rewrite" => conf.left(d, "its expressions are not read: write `rewrite` or `redirect` into a rule"),
+        "content_by_lua" | "content_by_lua_block" | "content_by_lua_file" | "perl" | "js_content" => {}
         "set" | "map" | "perl_set" | "js_set" => {
             conf.left(d, "variables of its own making have no counterpart")
         }
@@ -178,10 +176,7 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "ssl"
         | "http2"
         | "http3" => "TLS 1.2 and 1.3 with the ciphers that are held good, HTTP/1.1: docs/tls.md",
-        "ssl_verify_client" | "ssl_client_certificate" => {
-            conf.note(d, Fate::Unsafe, "clients are not asked for certificates; what this guarded is open");
-            return;
-        }
+        "ssl_client_certificate" | "ssl_crl" | "ssl_verify_depth" => "clients are not asked for certificates",
         "default_type" | "charset" | "charset_types" | "override_charset" => {
             "types are built in; `types` of a site adds some"
         }
@@ -260,7 +255,7 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
 
 /// Whether the room of a location, the cache, an upstream or a guard tells of it.
 fn is_told_elsewhere(name: &str) -> bool {
-    const ELSEWHERE: [&str; 49] = [
+    const ELSEWHERE: [&str; 61] = [
         "location",
         "server",
         "listen",
@@ -310,11 +305,23 @@ fn is_told_elsewhere(name: &str) -> bool {
         "limit_req",
         "limit_conn",
         "upstream",
+        "secure_link_secret",
+        "limit_except",
+        "ssl_verify_client",
+        "js_access",
+        "auth_digest",
+        "auth_ldap",
+        "auth_pam",
+        "auth_gss",
+        "auth_spnego",
+        "auth_token",
+        "auth_radius",
+        "if",
     ];
     let bare = name.strip_prefix("proxy_").or_else(|| name.strip_prefix("fastcgi_"));
     let of_cache = bare.is_some_and(|b| b.starts_with("cache") || b == "no_cache" || b == "ignore_headers");
     let of_upstream = bare.is_some_and(|b| b.ends_with("_timeout") || b.starts_with("next_upstream"));
-    ELSEWHERE.contains(&name) || of_cache || of_upstream
+    ELSEWHERE.contains(&name) || of_cache || of_upstream || name.starts_with("access_by_lua")
 }
 
 /// A size of our own spelling, in bytes.

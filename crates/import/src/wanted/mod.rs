@@ -8,10 +8,12 @@ mod rules;
 mod select;
 mod settings;
 mod value;
+mod wide;
 
-pub(crate) use select::{PathSet, Select, regex};
-pub(crate) use settings::{Entry, Settings};
+pub(crate) use select::{PathSet, Select, is_whole, regex};
+pub(crate) use settings::{Settings, everybody};
 pub(crate) use value::Value;
+pub(crate) use wide::Wide;
 
 use crate::note::Place;
 
@@ -53,6 +55,8 @@ pub(crate) struct Site {
     pub(crate) head: Settings,
     /// What holds where, in the order of the source.
     pub(crate) scopes: Vec<Scope>,
+    /// Where requests go: of those that take a request the first holds, and no other (httpd).
+    pub(crate) passes: Vec<Scope>,
     /// How scopes that overlap go together.
     pub(crate) overlap: Overlap,
 }

@@ -2,7 +2,8 @@
 //! every directive that is not carried over.
 
 use super::rules::{self, Rule};
-use super::{Entry, Settings, Site, Upstream, Value, Wanted};
+use super::settings::Entry;
+use super::{Settings, Site, Upstream, Value, Wanted};
 use crate::Source;
 use crate::note::{Fate, Note, Place, shown};
 use std::fmt::Write as _;

@@ -3,7 +3,7 @@
 //! In httpd and IIS all scopes that match hold together; a rule of Samovar holds alone. So for every scope, and wherever a
 //! scope of paths meets one of extensions, a rule is made of all that hold there, and the narrower stand first.
 
-use super::{Overlap, Scope, Select, Settings, Site};
+use super::{Overlap, PathSet, Scope, Select, Settings, Site};
 use crate::note::Place;
 
 /// Keys that a rule does not take from its site.
@@ -28,7 +28,7 @@ pub(crate) fn settle(site: &Site) -> Option<(Settings, Vec<Rule>)> {
     let mut own = Settings::default();
     let mut rules = match site.overlap {
         Overlap::First => first(&site.scopes, &mut own),
-        Overlap::All => all(&site.scopes, &mut own)?,
+        Overlap::All => all(&site.scopes, &site.passes, &mut own)?,
     };
     if rules.len() > RULES_MAX {
         return None;
@@ -41,10 +41,10 @@ pub(crate) fn settle(site: &Site) -> Option<(Settings, Vec<Rule>)> {
         }
     }
     for rule in &mut rules {
-        rule.settings.tidy();
+        rule.settings.tidy(&own);
         rule.settings = rule.settings.beyond(&own);
     }
-    own.tidy();
+    own.tidy(&Settings::default());
     if !last.is_empty() {
         rules.push(Rule { select: Select::default(), settings: last, place: None });
     }
@@ -58,7 +58,8 @@ pub(crate) fn settle(site: &Site) -> Option<(Settings, Vec<Rule>)> {
 fn is_needed(rules: &[Rule], at: usize) -> bool {
     let Some(rule) = rules.get(at) else { return true };
     let later = rules.get(at + 1..).unwrap_or_default();
-    !rule.settings.is_empty() || later.iter().any(|l| l.select.covers(&rule.select) && !l.settings.is_empty())
+    let meets = |l: &Rule| l.select.path.touches(&rule.select.path) && !l.settings.is_empty();
+    !rule.settings.is_empty() || later.iter().any(meets)
 }
 
 fn first(scopes: &[Scope], own: &mut Settings) -> Vec<Rule> {
@@ -74,34 +75,47 @@ fn first(scopes: &[Scope], own: &mut Settings) -> Vec<Rule> {
     rules
 }
 
-fn all(scopes: &[Scope], own: &mut Settings) -> Option<Vec<Rule>> {
-    let mut selects: Vec<(Select, Option<Place>)> = Vec::new();
+fn all(scopes: &[Scope], passes: &[Scope], own: &mut Settings) -> Option<Vec<Rule>> {
+    let mut selects: Vec<(Select, Option<Place>)> = vec![(Select::default(), None)];
     let add = |select: Select, place: Option<Place>, selects: &mut Vec<(Select, Option<Place>)>| {
         if !selects.iter().any(|(known, _)| *known == select) {
             selects.push((select, place));
         }
     };
-    for scope in scopes {
+    for scope in scopes.iter().chain(passes) {
         add(scope.select.clone(), scope.place.clone(), &mut selects);
     }
-    for (at, a) in scopes.iter().enumerate() {
-        for b in scopes.iter().skip(at + 1) {
-            if let Some(met) = a.select.meet(&b.select) {
-                add(met, b.place.clone(), &mut selects);
-            }
-            if selects.len() > RULES_MAX {
-                return None;
+    // What two take together may meet a third.
+    let mut at = 0;
+    while let Some((select, _)) = selects.get(at).cloned() {
+        for scope in scopes.iter().chain(passes) {
+            if let Some(met) = select.meet(&scope.select) {
+                add(met, scope.place.clone(), &mut selects);
             }
         }
+        if selects.len() > RULES_MAX {
+            return None;
+        }
+        at += 1;
     }
     // Stable: of equals the later in the source holds, as there.
     selects.reverse();
-    selects.sort_by_key(|(select, _)| std::cmp::Reverse(select.rank()));
     let mut rules = Vec::new();
     for (select, place) in selects {
         let mut settings = Settings::default();
         for scope in scopes.iter().filter(|scope| scope.select.covers(&select)) {
             settings.overlay(&scope.settings);
+        }
+        if let Some(pass) = passes.iter().find(|pass| pass.select.covers(&select)) {
+            settings.overlay(&pass.settings);
+        }
+        let meets = |scope: &Scope| {
+            let guards = scope.settings.guards() && scope.select.path.touches(&select.path);
+            guards && !scope.select.covers(&select)
+        };
+        let found = scopes.iter().find(|scope| meets(scope)).and_then(|scope| scope.place.clone());
+        if let (PathSet::Globs(_), true, Some(met)) = (&select.path, settings.guards(), &found) {
+            settings.close(place.as_ref().unwrap_or(met), "which of several guards holds cannot be said");
         }
         if select.is_all() {
             *own = settings;
@@ -109,5 +123,12 @@ fn all(scopes: &[Scope], own: &mut Settings) -> Option<Vec<Rule>> {
             rules.push(Rule { select, settings, place });
         }
     }
+    // Whether globs meet other scopes is not known: those that guard come before all, the others behind all.
+    let order = |rule: &Rule| match (&rule.select.path, rule.settings.guards()) {
+        (PathSet::Globs(_), true) => 2,
+        (PathSet::Globs(_), false) => 0,
+        _ => 1,
+    };
+    rules.sort_by_key(|rule| std::cmp::Reverse((order(rule), rule.select.rank())));
     Some(rules)
 }

@@ -15,8 +15,8 @@ pub(crate) enum PathSet {
     Under(String),
     /// All that begins with it.
     Begins(String),
-    /// A glob of our own spelling.
-    Glob(String),
+    /// Globs of our own spelling.
+    Globs(Vec<String>),
 }
 
 /// Which requests.
@@ -47,7 +47,12 @@ impl PathSet {
         let text = match other {
             PathSet::Exact(text) | PathSet::Under(text) | PathSet::Begins(text) => text.as_str(),
             PathSet::All => return *self == PathSet::All,
-            PathSet::Glob(_) => return *self == PathSet::All || self == other,
+            // All that a glob takes begins with what stands before its first sign.
+            PathSet::Globs(globs) => {
+                let begins = |glob: &String| PathSet::Begins(plain_head(glob).to_owned());
+                let below = |glob: &String| self.covers(&begins(glob)) || self.covers_below(plain_head(glob));
+                return *self == PathSet::All || self == other || globs.iter().all(below);
+            }
         };
         match self {
             PathSet::All => true,
@@ -61,15 +66,26 @@ impl PathSet {
                 })
             }
             PathSet::Begins(own) => text.starts_with(own),
-            PathSet::Glob(_) => self == other,
+            PathSet::Globs(_) => self == other,
         }
+    }
+
+    /// Whether it takes all that lies below a folder, whose name ends in a slash.
+    fn covers_below(&self, folder: &str) -> bool {
+        matches!(self, PathSet::Under(own) if !own.ends_with('/') && folder.starts_with(&format!("{own}/")))
+    }
+
+    /// Whether some path may be taken by both; it is said rather too often.
+    pub(crate) fn touches(&self, other: &PathSet) -> bool {
+        let globs = |set: &PathSet| matches!(set, PathSet::Globs(_));
+        globs(self) || globs(other) || self.covers(other) || other.covers(self)
     }
 
     /// How much of a path it names: the longer, the earlier it is tried.
     fn reach(&self) -> (usize, usize) {
         match self {
             PathSet::All => (0, 0),
-            PathSet::Glob(text) => (text.matches('/').count(), 0),
+            PathSet::Globs(_) => (0, 1),
             PathSet::Begins(text) => (text.len(), 1),
             PathSet::Under(text) => (text.len(), 2),
             PathSet::Exact(text) => (text.len(), 3),
@@ -82,13 +98,15 @@ impl PathSet {
         let spelt = |text: &String| spell::literal(text).into_iter().collect::<Vec<_>>();
         Some(match self {
             PathSet::All => return None,
-            PathSet::Glob(text) => vec![text.clone()],
+            PathSet::Globs(globs) => globs.clone(),
             PathSet::Exact(text) => spelt(text),
             PathSet::Under(text) if text.ends_with('/') => {
                 spelt(text).iter().map(|g| format!("{g}**")).collect()
             }
-            // A folder without its slash has no extension.
-            PathSet::Under(text) if with_extensions => {
+            // A folder without its slash has no extension, if it has no dot.
+            PathSet::Under(text)
+                if with_extensions && !text.rsplit('/').next().unwrap_or_default().contains('.') =>
+            {
                 spelt(text).iter().map(|g| format!("{g}/**")).collect()
             }
             PathSet::Under(text) => spelt(text).iter().flat_map(|g| [g.clone(), format!("{g}/**")]).collect(),
@@ -124,14 +142,25 @@ impl Select {
 
     /// What both take, if neither lies in the other and that can be said.
     pub(crate) fn meet(&self, other: &Select) -> Option<Select> {
-        let both = |a: &Select, b: &Select| {
-            (a.extensions.is_empty() && !b.extensions.is_empty() && b.path.covers(&a.path))
-                .then(|| Select { path: a.path.clone(), extensions: b.extensions.clone() })
-        };
         if self.covers(other) || other.covers(self) {
             return None;
         }
-        both(self, other).or_else(|| both(other, self))
+        self.both(other)
+    }
+
+    /// What both take, if that is something and can be said.
+    pub(crate) fn both(&self, other: &Select) -> Option<Select> {
+        let path = match () {
+            () if self.path.covers(&other.path) => other.path.clone(),
+            () if other.path.covers(&self.path) => self.path.clone(),
+            () => return None,
+        };
+        let extensions: Vec<String> = match (self.extensions.as_slice(), other.extensions.as_slice()) {
+            ([], list) | (list, []) => list.to_vec(),
+            (one, two) => one.iter().filter(|e| two.contains(e)).cloned().collect(),
+        };
+        let none = extensions.is_empty() && !(self.extensions.is_empty() && other.extensions.is_empty());
+        (!none).then_some(Select { path, extensions })
     }
 
     /// The order in which rules are tried: the narrower first.
@@ -171,8 +200,10 @@ pub(crate) fn regex(text: &str) -> Option<Select> {
         }
     }
     let inner = inner.strip_prefix("\\.")?;
-    let tails = ["(/|$)", "(?:/|$)", "($|/)", "(/.*)?$", ")$", "$"];
-    let inner = tails.iter().fold(inner, |text, tail| text.strip_suffix(tail).unwrap_or(text));
+    // Without an end it takes more than an extension.
+    let tails = ["(/|$)", "(?:/|$)", "($|/)", "(/.*)?$", "$", "$)"];
+    let inner = tails.iter().find_map(|tail| inner.strip_suffix(tail))?;
+    let inner = inner.strip_suffix(')').filter(|i| !i.contains('(')).unwrap_or(inner);
     let list = match inner.strip_prefix("(?:").or_else(|| inner.strip_prefix('(')) {
         Some(list) => list.strip_suffix(')').unwrap_or(list),
         None => inner,
@@ -185,6 +216,16 @@ pub(crate) fn regex(text: &str) -> Option<Select> {
     }
     extensions.dedup();
     (!extensions.is_empty() && extensions.len() <= 100).then_some(Select { path, extensions })
+}
+
+/// Whether [`regex`] takes all that the expression takes: not what lies behind a script's name.
+pub(crate) fn is_whole(text: &str, select: &Select) -> bool {
+    select.extensions.is_empty() || !text.contains("/|$") && !text.contains("$|/") && !text.contains("(/.*)?")
+}
+
+/// What stands before the first sign of a glob.
+fn plain_head(glob: &str) -> &str {
+    glob.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default()
 }
 
 /// The plain characters that a regular expression begins with.
@@ -247,7 +288,7 @@ mod tests {
         assert_eq!(regex(r"^/x$"), Some(Select::path(PathSet::Exact("/x".into()))));
         let both = Select { path: PathSet::Under("/img/".into()), extensions: extensions(&[".jpg"]) };
         assert_eq!(regex(r"^/img/.*\.jpg$"), Some(both));
-        for none in [r"^/(a|b)/", r"\.(?!php)", "x", "", r"\d+", r"(?i)\.gif$"] {
+        for none in [r"^/(a|b)/", r"\.(?!php)", "x", "", r"\d+", r"(?i)\.gif$", r"\.(git|svn)", r"\.bak"] {
             assert_eq!(regex(none), None, "{none}");
         }
     }

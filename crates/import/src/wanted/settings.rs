@@ -35,6 +35,15 @@ pub(crate) struct Entry {
     pub(crate) remark: String,
     /// Written as a comment only: somebody must decide.
     pub(crate) off: bool,
+    /// It closes to everybody what could not be said: nothing that is said elsewhere opens it again.
+    pub(crate) closes: bool,
+    /// Said by a section that comes behind others, which do not take it back.
+    pub(crate) late: bool,
+}
+
+/// Everybody.
+pub(crate) fn everybody() -> Value {
+    Value::texts(["0.0.0.0/0", "::/0"])
 }
 
 /// Keys in the order they were set.
@@ -44,12 +53,57 @@ pub(crate) struct Settings(Vec<Entry>);
 impl Settings {
     /// Sets a key; what it was before is forgotten.
     pub(crate) fn set(&mut self, key: &'static str, value: Value, place: &Place) -> &mut Entry {
-        self.put(Entry { key, value, places: vec![place.clone()], remark: String::new(), off: false })
+        self.put(Entry {
+            key,
+            value,
+            places: vec![place.clone()],
+            remark: String::new(),
+            off: false,
+            closes: false,
+            late: false,
+        })
     }
 
     /// Sets a key that no directive of its own asked for.
     pub(crate) fn set_by_itself(&mut self, key: &'static str, value: Value, remark: &str) {
-        self.put(Entry { key, value, places: Vec::new(), remark: remark.to_owned(), off: false });
+        let remark = remark.to_owned();
+        self.put(Entry { key, value, places: Vec::new(), remark, off: false, closes: false, late: false });
+    }
+
+    /// Closes to everybody, and stays closed.
+    pub(crate) fn close(&mut self, place: &Place, why: &str) {
+        let known = self.closed().is_some();
+        self.set("allow", Value::List(Vec::new()), place);
+        if !known {
+            let entry = self.set("deny", everybody(), place);
+            entry.remark = format!("FILL IN: closed to everybody: {why}");
+            entry.closes = true;
+        }
+    }
+
+    /// Denies everybody who was not allowed here; whom an outer scope allowed is not.
+    pub(crate) fn deny_others(&mut self, allow: &[String], place: &Place) -> &mut Entry {
+        self.set("allow", Value::texts(allow), place);
+        self.set("deny", everybody(), place)
+    }
+
+    fn closed(&self) -> Option<usize> {
+        self.0.iter().position(|entry| entry.closes)
+    }
+
+    /// Whether nobody may.
+    pub(crate) fn is_closed(&self) -> bool {
+        let none = |key: &str| {
+            matches!(self.get(key), None | Some(Value::Bool(false)))
+                || self.get(key) == Some(&Value::List(Vec::new()))
+        };
+        self.get("deny") == Some(&everybody()) && none("allow")
+    }
+
+    /// Whether it says who may, and keeps somebody out.
+    pub(crate) fn guards(&self) -> bool {
+        let some = |key: &str| matches!(self.get(key), Some(Value::List(list)) if !list.is_empty());
+        some("deny") || some("allow") || matches!(self.get("basic_auth"), Some(Value::Table(_)))
     }
 
     /// Adds to a list.
@@ -70,6 +124,14 @@ impl Settings {
     }
 
     fn put(&mut self, entry: Entry) -> &mut Entry {
+        if let Some(at) = self.closed().filter(|_| entry.key == "deny" || entry.key == "allow") {
+            let nobody = entry.key == "allow" && entry.value == Value::List(Vec::new());
+            if !nobody && !entry.closes {
+                // The index was found a line above.
+                #[allow(clippy::indexing_slicing, reason = "a place in the list that was just found")]
+                return &mut self.0[at];
+            }
+        }
         let lifetime = |key: &str| LIFETIMES.contains(&key);
         self.0.retain(|old| old.key != entry.key && !(lifetime(entry.key) && lifetime(old.key)));
         self.0.push(entry);
@@ -137,13 +199,20 @@ impl Settings {
         Settings(self.0.iter().filter(|entry| !inherited(entry)).cloned().collect())
     }
 
-    /// Takes out what has no effect beside the rest.
-    pub(crate) fn tidy(&mut self) {
+    /// Takes out what has no effect beside the rest and what is outside.
+    pub(crate) fn tidy(&mut self, outer: &Settings) {
         if self.get("never") == Some(&Value::Bool(true)) || self.get("cache") == Some(&Value::Bool(false)) {
             self.0.retain(|entry| !STORING.contains(&entry.key));
         }
         if self.get("admit_after").is_none() {
             self.remove("admit_period");
+        }
+        // Lists that name nobody matter only where they take something away from outside.
+        for key in ["allow", "deny"] {
+            let outside = outer.get(key).is_some_and(|value| *value != Value::List(Vec::new()));
+            if self.get(key) == Some(&Value::List(Vec::new())) && !outside {
+                self.remove(key);
+            }
         }
         // What is passed on nowhere goes where the site goes.
         if self.get("upstream") == Some(&Value::Bool(false)) {

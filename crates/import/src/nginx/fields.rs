@@ -1,0 +1,225 @@
+//! Fields, compression, errors, lifetimes told to clients: what a location changes on the way.
+//!
+//! A request field that nginx set and that cannot be said is taken out of the request: the client's own must not pass for it.
+
+use super::Conf;
+use crate::note::Fate;
+use crate::spell;
+use crate::tree::Directive;
+use crate::wanted::{Settings, Value, is_ours};
+
+/// Fields, compression, errors, lifetimes told to clients.
+pub(super) fn fields(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let place = &d.place;
+    match d.name.as_str() {
+        "add_header" => add_header(d, out, conf),
+        "proxy_set_header" => set_header(d, out, conf),
+        "proxy_hide_header" | "fastcgi_hide_header" => {
+            match spell::field_name(d.arg(0)).filter(|f| !is_ours(f)) {
+                Some(field) => {
+                    out.add("drop_fields", Value::Text(field), place);
+                    conf.carried(d, "drop_fields");
+                }
+                None => conf.left(d, "this is no field that could be dropped"),
+            }
+        }
+        "expires" => expires(d, out, conf),
+        "gzip" | "brotli" => {
+            let on = d.arg(0) == "on";
+            if !matches!(out.get("compress"), Some(Value::Table(_))) || !on {
+                out.set("compress", Value::Bool(on), place);
+            }
+            conf.carried(d, format!("compress = {on}"));
+        }
+        "gzip_types" | "brotli_types" | "gzip_min_length" | "brotli_min_length" => compress(d, out, conf),
+        "gzip_comp_level" | "brotli_comp_level" => {
+            match d.arg(0).parse::<u64>().ok().filter(|n| (1..=11).contains(n)) {
+                Some(level) => {
+                    let (coding, most) = if d.name.starts_with("gzip") { ("gzip", 9) } else { ("br", 11) };
+                    let levels = Value::table([(coding, Value::Int(level.min(most)))]);
+                    conf.draft.wanted.compression.set("levels", levels, place);
+                    conf.carried(d, "[compression] levels");
+                }
+                None => conf.left(d, "this is no level"),
+            }
+        }
+        "error_page" => error_page(d, out, conf),
+        _ => {}
+    }
+}
+
+fn add_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let (name, value) = (d.arg(0), d.arg(1));
+    let Some(field) = spell::field_name(name) else {
+        conf.left(d, "this is no field name");
+        return;
+    };
+    if value.contains("$upstream_cache_status") {
+        conf.carried(d, "Cache-Status says it on every answer (RFC 9211)");
+    } else if is_ours(&field) {
+        conf.left(d, format!("{field} is Samovar's own to say"));
+    } else if value.contains('$') {
+        conf.left(d, "values with variables have no counterpart here");
+    } else if let Some(value) = spell::field_value(value) {
+        if field.eq_ignore_ascii_case("Cache-Control") {
+            out.set("client_cache_control", Value::text(&value), &d.place);
+            conf.carried(d, "client_cache_control, in place of the origin's word");
+        } else {
+            let edit = Value::table([("append", Value::Text(field)), ("value", Value::Text(value))]);
+            out.add("client_fields", edit, &d.place);
+            conf.carried(d, "client_fields, after the cache");
+        }
+    } else {
+        conf.left(d, "an empty value adds nothing");
+    }
+}
+
+fn set_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let (name, value) = (d.arg(0), d.arg(1));
+    let lower = name.to_ascii_lowercase();
+    match lower.as_str() {
+        "host" => return conf.carried(d, "the host of the request, or `host` of the upstream"),
+        "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" | "forwarded" | "via"
+            if value.contains('$') =>
+        {
+            return conf.carried(d, "origins are told it always");
+        }
+        "connection" | "upgrade" => return conf.carried(d, "connections are kept, and upgrades pass"),
+        "accept-encoding" if value.is_empty() => {
+            return conf.left(d, "which codings the origin is asked for is settled by `compress`");
+        }
+        _ => {}
+    }
+    let Some(field) = spell::field_name(name).filter(|f| is_free(f)) else {
+        conf.left(d, "this is no field that a rule may change");
+        return;
+    };
+    match (value, template(value).and_then(|text| spell::field_value(&text))) {
+        (_, Some(value)) => {
+            let edit = Value::table([("set", Value::Text(field)), ("value", Value::Text(value))]);
+            out.add("request_fields", edit, &d.place);
+            conf.carried(d, "request_fields");
+        }
+        (value, None) => {
+            out.add("request_fields", Value::table([("remove", Value::Text(field))]), &d.place);
+            if value.is_empty() {
+                conf.carried(d, "request_fields");
+            } else {
+                conf.note(d, Fate::Unsafe, "its value has no counterpart: the field is taken out of the request, so that the client's own does not pass for it");
+            }
+        }
+    }
+}
+
+/// Fields of requests that a rule may change (docs/rules.md).
+fn is_free(field: &str) -> bool {
+    let lower = field.to_ascii_lowercase();
+    const NOT: [&str; 6] = ["range", "cache-control", "pragma", "forwarded", "expect", "accept-encoding"];
+    !is_ours(field)
+        && !lower.starts_with("if-")
+        && !lower.starts_with("x-forwarded-")
+        && !NOT.contains(&lower.as_str())
+}
+
+/// A value with nginx's variables as one with ours; `None`: one of them has no counterpart, or there is nothing.
+fn template(value: &str) -> Option<String> {
+    const KNOWN: [(&str, &str); 7] = [
+        ("remote_user", "{user}"),
+        ("remote_addr", "{client}"),
+        ("realip_remote_addr", "{client}"),
+        ("host", "{host}"),
+        ("http_host", "{host}"),
+        ("scheme", "{scheme}"),
+        ("request_id", "{id}"),
+    ];
+    let mut out = String::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(&before.replace('{', "{{").replace('}', "}}"));
+        let (braced, after) = match after.strip_prefix('{') {
+            Some(after) => (true, after),
+            None => (false, after),
+        };
+        let length = after.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+        let (name, tail) = after.split_at(length);
+        rest = if braced { tail.strip_prefix('}')? } else { tail };
+        out.push_str(KNOWN.iter().find(|(known, _)| *known == name)?.1);
+    }
+    out.push_str(&rest.replace('{', "{{").replace('}', "}}"));
+    (!out.is_empty()).then_some(out)
+}
+
+fn expires(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let told = match d.arg(0) {
+        "off" => {
+            conf.carried(d, "the default");
+            return;
+        }
+        "max" => Some("max-age=315360000".to_owned()),
+        "epoch" => Some("no-cache".to_owned()),
+        text if text.starts_with('-') => Some("no-cache".to_owned()),
+        text => spell::nginx_time(text).map(|ms| format!("max-age={}", ms / 1000)),
+    };
+    match told.filter(|_| d.args.len() == 1) {
+        Some(told) => {
+            conf.carried(d, format!("client_cache_control = \"{told}\""));
+            out.set("client_cache_control", Value::Text(told), &d.place);
+        }
+        None => conf.left(d, "a lifetime counted from the request is wanted"),
+    }
+}
+
+fn compress(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    if out.get("compress") == Some(&Value::Bool(false)) {
+        conf.left(d, "compression is off");
+        return;
+    }
+    let mut pairs = match out.get("compress") {
+        Some(Value::Table(pairs)) => pairs.clone(),
+        _ => Vec::new(),
+    };
+    if d.name.ends_with("types") {
+        let mut types: Vec<String> = match d.args.iter().any(|t| t == "*") {
+            true => vec!["text/*".to_owned(), "application/*".to_owned()],
+            // nginx always has text/html among them.
+            false => std::iter::once("text/html".to_owned())
+                .chain(d.args.iter().filter_map(|t| spell::media_type(t)))
+                .collect(),
+        };
+        types.retain(|t| !t.contains(';'));
+        let mut seen = std::collections::HashSet::new();
+        types.retain(|t| seen.insert(t.clone()));
+        pairs.retain(|(key, _)| key != "types");
+        pairs.push(("types".to_owned(), Value::texts(types)));
+        conf.carried(d, "compress.types");
+    } else if let Some(bytes) = spell::nginx_size(d.arg(0)) {
+        pairs.retain(|(key, _)| key != "min_bytes");
+        pairs.push(("min_bytes".to_owned(), Value::size(bytes)));
+        conf.carried(d, "compress.min_bytes");
+    } else {
+        conf.left(d, "this is no size");
+        return;
+    }
+    out.set("compress", Value::Table(pairs), &d.place);
+}
+
+fn error_page(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
+    let path = d.args.last().map_or("", String::as_str);
+    let statuses: Vec<u16> =
+        d.args.iter().filter_map(|s| s.parse().ok()).filter(|n| (400..=599).contains(n)).collect();
+    let changes = d.args.iter().any(|a| a.starts_with('='));
+    if !path.starts_with('/') || path.contains('$') || statuses.is_empty() || changes {
+        conf.left(d, "a page of the same site, with the status kept, is what `error_pages` can say");
+        return;
+    }
+    let mut pages = match out.get("error_pages") {
+        Some(Value::Table(pages)) => pages.clone(),
+        _ => Vec::new(),
+    };
+    for status in statuses.iter().map(u16::to_string) {
+        pages.retain(|(known, _)| *known != status);
+        pages.push((status, Value::text(path)));
+    }
+    out.set("error_pages", Value::Table(pages), &d.place);
+    conf.carried(d, "error_pages");
+}
