@@ -572,3 +572,55 @@ fn httpds_exceptions_and_folders_are_kept() {
     server.get("/app/x", &right);
     assert_eq!(origin.count(), 1);
 }
+
+/// Fields that a rule may not touch are told of, and the rest is a file that `check` takes.
+#[test]
+fn fields_that_are_ours_to_write_are_left_out_and_told() {
+    let folder = Folder::new();
+    let httpd = folder.write(
+        "httpd.conf",
+        "ProxyPass / http://127.0.0.1:1/\n\
+         RequestHeader set X-Forwarded-Proto \"https\"\nRequestHeader set X-Forwarded-Port \"443\"\n\
+         RequestHeader unset Proxy early\nRequestHeader unset If-Modified-Since\nRequestHeader set X-Own 1\n\
+         Header set Vary \"Accept-Encoding\"\nHeader set ETag \"x\"\nHeader set Expires 0\nHeader set X-Out 2\n\
+         Include conf.d/*.conf\n",
+    );
+    let nginx = folder.write(
+        "nginx.conf",
+        "events {}\nhttp { include sites/*.conf; server { listen 80; location / { proxy_pass http://127.0.0.1:1;\n\
+         proxy_set_header X-Forwarded-Proto https;\nproxy_set_header X-Real-IP $remote_addr;\nproxy_set_header If-None-Match \"\";\n\
+         proxy_set_header X-Own 1;\nadd_header Vary Accept-Encoding;\nadd_header ETag x;\nadd_header X-Out 2;\n\
+         } location /old/ { return 301 https://new.example$request_uri; } } }\n",
+    );
+    for (kind, file, told) in [
+        (
+            "apache",
+            &httpd,
+            &[
+                "X-Forwarded-Proto",
+                "X-Forwarded-Port",
+                "Proxy",
+                "If-Modified-Since",
+                "ETag",
+                "Expires",
+                "conf.d/*.conf",
+            ][..],
+        ),
+        ("nginx", &nginx, &["X-Forwarded-Proto", "If-None-Match", "ETag", "sites/*.conf"]),
+    ] {
+        let (text, said) = import(&[kind, file.to_str().unwrap()]);
+        let (code, wrong) = check(&text);
+        assert_eq!(code, Some(0), "{kind}: {wrong}\n{text}");
+        for name in told {
+            assert!(said.lines().any(|line| line.contains(name)), "{kind}: {name} of\n{said}");
+        }
+        assert!(
+            text.contains("X-Own") && text.contains("X-Out") && text.contains("append = \"Vary\""),
+            "{text}"
+        );
+    }
+    let server = serve(&import(&["nginx", nginx.to_str().unwrap()]).0);
+    let location = |path| server.get(path, &[]).field("location").map(str::to_owned);
+    assert_eq!(location("/old/a?b=c&d=e").as_deref(), Some("https://new.example/old/a?b=c&d=e"));
+    assert_eq!(location("/old/a").as_deref(), Some("https://new.example/old/a"));
+}

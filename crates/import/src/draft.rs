@@ -64,7 +64,7 @@ impl<'o> Draft<'o> {
         if windows::is_windows(path) || path.contains("${") {
             let filled = windows::filled(path);
             self.note(place, directive, Fate::FillIn, format!("{filled}: the folder that was {path}"));
-            return (filled, format!("FILL IN: was {path}"));
+            return (filled, format!("FILL-IN: was {path}"));
         }
         self.note(place, directive, Fate::Carried, format!("files = \"{path}\""));
         (path.to_owned(), String::new())
@@ -219,7 +219,7 @@ impl<'o> Draft<'o> {
                 let (folder, remark) = match &self.options.files {
                     Some(files) => (files.clone(), "--files".to_owned()),
                     None => {
-                        ("/FILL-IN/files".to_owned(), "FILL IN: what was read names no folder".to_owned())
+                        ("/FILL-IN/files".to_owned(), "FILL-IN: what was read names no folder".to_owned())
                     }
                 };
                 if self.options.files.is_none() {

@@ -183,6 +183,18 @@ const TO_CLIENTS: [(&str, &str); 6] = [
     ("vary", "caches between us and the client need it as it is; `Vary` is appended to in `response_fields`"),
 ];
 
+/// The same of a field by its name; `verb`: `set`, `append` or `remove`.
+pub fn refused_name(side: FieldSide, verb: &str, name: &str) -> Option<&'static str> {
+    let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return Some("it is no field name") };
+    let value = || Template::new("").ok();
+    let edit = match verb {
+        "remove" => Some(FieldEdit::Remove(name)),
+        "append" => value().map(|value| FieldEdit::Append(name, value)),
+        _ => value().map(|value| FieldEdit::Set(name, value)),
+    };
+    refused_field(side, &edit?)
+}
+
 /// Why a rule may not make this change there; `None` if it may.
 pub fn refused_field(side: FieldSide, edit: &FieldEdit) -> Option<&'static str> {
     let name = edit.name().as_str();

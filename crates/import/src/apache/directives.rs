@@ -252,6 +252,9 @@ impl<'d, 'o> Conf<'d, 'o> {
                 }
             }
             "define" => self.carried(d, "put in where it is used"),
+            "include" | "includeoptional" => {
+                self.left(d, "no file here has such a name; import where all files are")
+            }
             _ => {
                 let (fate, why) = why_not(&name);
                 self.note(d, fate, why);
@@ -269,7 +272,7 @@ impl<'d, 'o> Conf<'d, 'o> {
         if crate::windows::is_windows(path) {
             let filled = crate::windows::filled(path);
             self.note(d, Fate::FillIn, format!("{key} = {filled}"));
-            self.site.head.set(key, Value::Text(filled), &d.place).remark = format!("FILL IN: was {path}");
+            self.site.head.set(key, Value::Text(filled), &d.place).remark = format!("FILL-IN: was {path}");
         } else {
             self.carried(d, key);
             self.site.head.set(key, Value::text(path), &d.place);

@@ -5,6 +5,7 @@ use crate::note::Fate;
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{Select, Value, is_ours};
+use samovar_rules::{FieldSide, refused_name};
 
 /// A directive of these modules, if it is one.
 pub(crate) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, select: &Select) -> bool {
@@ -79,9 +80,19 @@ fn header(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         "set" | "setifempty" if field.eq_ignore_ascii_case("Cache-Control") => {
             cache_control(conf, d, &value, select)
         }
+        "set" | "setifempty" | "append" | "merge" | "add" if field.eq_ignore_ascii_case("Vary") => {
+            // What an answer varies by may be added to, never taken away.
+            let edit = Value::table([("append", Value::Text(field)), ("value", Value::Text(value))]);
+            conf.scope(select, &d.place).add("response_fields", edit, &d.place);
+            conf.carried(d, "response_fields, added to what the origin names");
+        }
         "set" | "append" | "merge" | "add" => {
-            // Field lines may be joined by commas (RFC 9110 §5.3), so adding a line and appending to one are the same.
             let verb = if verb == "set" { "set" } else { "append" };
+            if let Some(why) = refused_name(FieldSide::Response, verb, &field) {
+                conf.left(d, format!("{field} is not a rule's to change: {why}"));
+                return;
+            }
+            // Field lines may be joined by commas (RFC 9110 §5.3), so adding a line and appending to one are the same.
             let edit = Value::table([(verb, Value::Text(field)), ("value", Value::Text(value))]);
             conf.scope(select, &d.place).add("response_fields", edit, &d.place);
             conf.carried(
@@ -134,6 +145,11 @@ fn request_header(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     let verb = d.arg(0).to_ascii_lowercase();
     let field = spell::field_name(d.arg(1).trim_end_matches(':')).filter(|f| !is_ours(f));
     let conditional = d.args.iter().skip(3).any(|a| a.starts_with("env=") || a.starts_with("expr="));
+    let change = if verb == "unset" { "remove" } else { "set" };
+    if let Some(why) = field.as_deref().and_then(|field| refused_name(FieldSide::Request, change, field)) {
+        conf.left(d, format!("Samovar sees to it: {why}"));
+        return;
+    }
     match (verb.as_str(), field, plain(d.arg(2))) {
         _ if conditional => {
             conf.left(d, "conditions on requests have no counterpart: give it a rule of its own")

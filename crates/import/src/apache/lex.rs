@@ -170,11 +170,13 @@ impl Reader<'_, '_> {
         let optional = optional || pattern.contains(['*', '?', '[']);
         let root = self.root.clone();
         let ask = Ask { pattern: &pattern, root: root.as_deref(), optional };
-        let mut all = Vec::new();
+        let (mut all, mut found) = (Vec::new(), false);
         for file in self.includes.ask(&ask, &directive.place)? {
             all.extend(self.file(&file, Some(&directive.place))?);
+            found = true;
         }
-        Ok(Some(all))
+        // Kept, to be told of: what is not there cannot be brought along.
+        Ok(Some(if found { all } else { vec![directive.clone()] }))
     }
 
     /// Words of a line: parted by blanks, held together by quotes; `${NAME}` of an earlier `Define` put in.

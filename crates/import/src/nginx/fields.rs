@@ -7,6 +7,7 @@ use crate::note::Fate;
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{Settings, Value, is_ours};
+use samovar_rules::{FieldSide, refused_name};
 
 /// Fields, compression, errors, lifetimes told to clients.
 pub(super) fn fields(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
@@ -61,7 +62,15 @@ fn add_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
     } else if value.contains('$') {
         conf.left(d, "values with variables have no counterpart here");
     } else if let Some(value) = spell::field_value(value) {
-        if field.eq_ignore_ascii_case("Cache-Control") {
+        if field.eq_ignore_ascii_case("Vary") {
+            let edit = Value::table([("append", Value::Text(field)), ("value", Value::Text(value))]);
+            out.add("response_fields", edit, &d.place);
+            conf.carried(d, "response_fields, before the cache");
+        } else if let Some(why) = refused_name(FieldSide::Client, "append", &field)
+            .filter(|_| !field.eq_ignore_ascii_case("Cache-Control"))
+        {
+            conf.left(d, format!("{field} is not a rule's to change: {why}"));
+        } else if field.eq_ignore_ascii_case("Cache-Control") {
             out.set("client_cache_control", Value::text(&value), &d.place);
             conf.carried(d, "client_cache_control, in place of the origin's word");
         } else {
@@ -90,10 +99,14 @@ fn set_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         }
         _ => {}
     }
-    let Some(field) = spell::field_name(name).filter(|f| is_free(f)) else {
+    let Some(field) = spell::field_name(name).filter(|f| !is_ours(f)) else {
         conf.left(d, "this is no field that a rule may change");
         return;
     };
+    if let Some(why) = refused_name(FieldSide::Request, "set", &field) {
+        conf.left(d, format!("Samovar sees to it: {why}"));
+        return;
+    }
     match (value, template(value).and_then(|text| spell::field_value(&text))) {
         (_, Some(value)) => {
             let edit = Value::table([("set", Value::Text(field)), ("value", Value::Text(value))]);
@@ -109,16 +122,6 @@ fn set_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
             }
         }
     }
-}
-
-/// Fields of requests that a rule may change (docs/rules.md).
-fn is_free(field: &str) -> bool {
-    let lower = field.to_ascii_lowercase();
-    const NOT: [&str; 6] = ["range", "cache-control", "pragma", "forwarded", "expect", "accept-encoding"];
-    !is_ours(field)
-        && !lower.starts_with("if-")
-        && !lower.starts_with("x-forwarded-")
-        && !NOT.contains(&lower.as_str())
 }
 
 /// A value with nginx's variables as one with ours; `None`: one of them has no counterpart, or there is nothing.

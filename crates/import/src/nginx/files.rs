@@ -19,7 +19,7 @@ impl Read<'_, '_, '_, '_> {
                     entry.remark = remark;
                     if !folder.starts_with('/') {
                         entry.remark =
-                            "FILL IN: relative to this file; nginx began it at its own folder".to_owned();
+                            "FILL-IN: relative to this file; nginx began it at its own folder".to_owned();
                         self.conf.draft.note(
                             &d.place,
                             &d.shown(),

@@ -112,7 +112,7 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
                         let entry = out.set("basic_auth", Value::table(auth), &d.place);
                         if !file.arg(0).starts_with('/') {
                             entry.remark =
-                                "FILL IN: relative to this file; nginx began it at its own folder".to_owned();
+                                "FILL-IN: relative to this file; nginx began it at its own folder".to_owned();
                         }
                         conf.carried(d, "basic_auth");
                         conf.carried(file, "basic_auth.users");

@@ -153,11 +153,13 @@ impl Reader<'_, '_, '_> {
             return Ok(vec![known]);
         }
         let ask = Ask { pattern, root: None, optional: pattern.contains(['*', '?', '[']) };
-        let mut all = Vec::new();
+        let (mut all, mut found) = (Vec::new(), false);
         for file in self.includes.ask(&ask, &directive.place)? {
             all.extend(of_file(&file, Some(&directive.place), self.includes, self.count, depth)?);
+            found = true;
         }
-        Ok(all)
+        // Kept, to be told of: what is not there cannot be brought along.
+        Ok(if found { all } else { vec![directive.clone()] })
     }
 
     /// A block of Lua, up to its closing brace.

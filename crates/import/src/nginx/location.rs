@@ -362,7 +362,14 @@ fn returned(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
             let known = [
                 ("$host", "{host}"),
                 ("$server_name", "{host}"),
-                ("$request_uri", "{path}"),
+                (
+                    "$request_uri",
+                    if to.ends_with("$request_uri") && !to.contains('?') {
+                        "{path}?{query}"
+                    } else {
+                        "{path}"
+                    },
+                ),
                 ("$uri", "{path}"),
             ];
             let clean = !to.contains(['{', '}']);

@@ -328,7 +328,7 @@ fn path(d: &Directive, key: &'static str, site: &mut Site, conf: &mut Conf<'_, '
         // nginx begins relative names at its prefix, which is not the new file's folder.
         let entry = site.head.set(key, Value::text(path), &d.place);
         if !path.starts_with('/') {
-            entry.remark = "FILL IN: relative to this file; nginx began it at its own folder".to_owned();
+            entry.remark = "FILL-IN: relative to this file; nginx began it at its own folder".to_owned();
             conf.note(d, Fate::FillIn, format!("{key}: write the whole path"));
         } else {
             conf.carried(d, key);

@@ -101,6 +101,9 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
             conf.carried(d, "[server] proxy_protocol, of those that set_real_ip_from names");
         }
         "real_ip_recursive" => conf.carried(d, "always"),
+        "include" if d.arg(0).contains(['*', '?', '[']) => {
+            conf.left(d, "no file here has such a name; import where all files are");
+        }
         "include" => conf.carried(d, "what it lists is built in"),
         "proxy_redirect" if d.arg(0) == "default" => conf.carried(d, "map_location, which is on"),
         "if" if !super::guards::is_condition(d) => {

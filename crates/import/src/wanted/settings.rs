@@ -76,7 +76,7 @@ impl Settings {
         self.set("allow", Value::List(Vec::new()), place);
         if !known {
             let entry = self.set("deny", everybody(), place);
-            entry.remark = format!("FILL IN: closed to everybody: {why}");
+            entry.remark = format!("FILL-IN: closed to everybody: {why}");
             entry.closes = true;
         }
     }
