@@ -15,6 +15,7 @@ mod hidden;
 mod host;
 mod key;
 mod map;
+mod names;
 mod path;
 mod quality;
 mod query;

@@ -6,6 +6,7 @@
 //! without case. So a variable that may be taken for a listed one counts as listed where that brings it into the key, and
 //! one that may be taken for another is never left out as listed. Not here: what a variable means.
 
+use crate::names::{is_torn, readings};
 use crate::path::is_unreserved;
 use crate::types::QueryKey;
 use crate::wild::wild_match;
@@ -99,43 +100,35 @@ fn is_listed(names: &[String], variable: &Variable<'_>) -> bool {
 
 /// Whether some application would take it, or a part of it, for one of these.
 fn may_be_listed(names: &[String], variable: &Variable<'_>) -> bool {
-    let is =
-        |name: &[u8]| names.iter().any(|pattern| wild_match(taken_for(pattern.as_bytes()).as_slice(), name));
-    is_listed(names, variable) || variable.readings().any(|name| is(&name))
+    let is = |name: &[u8]| {
+        let patterns = names.iter().flat_map(|pattern| readings(pattern.as_bytes()));
+        patterns.into_iter().any(|pattern| wild_match(&pattern, name))
+    };
+    is_listed(names, variable) || variable.taken_for().any(|name| is(&name))
 }
 
 impl<'q> Variable<'q> {
-    /// Whether some applications would part it further, at `;`.
+    /// Whether some applications would part it elsewhere: at `;`, or not where its `[` stands.
     fn has_parts(&self) -> bool {
-        self.name.contains(&b';') || self.rest.contains(';')
+        self.name.contains(&b';') || self.rest.contains(';') || is_torn(&self.name)
     }
 
-    /// The names that its parts may be taken for.
-    fn readings(&self) -> impl Iterator<Item = Vec<u8>> + use<'_, 'q> {
-        let first = taken_for(self.name.split(|byte| *byte == b';').next().unwrap_or(&self.name));
-        let in_name = self.name.split(|byte| *byte == b';').skip(1).map(taken_for);
-        let in_value = self
-            .rest
-            .split(';')
-            .skip(1)
-            .map(|part| taken_for(&decoded(part.split('=').next().unwrap_or(part))));
-        std::iter::once(first).chain(in_name).chain(in_value)
+    /// The names that it and its parts may be taken for.
+    fn taken_for(&self) -> impl Iterator<Item = Vec<u8>> + use<'_, 'q> {
+        let in_name = self.name.split(|byte| *byte == b';').flat_map(readings);
+        let in_value = self.rest.split(';').skip(1);
+        in_name.chain(in_value.flat_map(|part| readings(&decoded(part.split('=').next().unwrap_or(part)))))
     }
 }
 
-/// The name as the most obliging application reads it: without spaces before it, up to the first `[` or NUL, with `_` for
-/// dots and spaces, in lower case.
-fn taken_for(name: &[u8]) -> Vec<u8> {
-    let start = name.iter().position(|byte| *byte != b' ').unwrap_or(name.len());
-    let plain = name.iter().skip(start).take_while(|byte| !matches!(byte, b'[' | 0));
-    plain.map(|byte| if matches!(byte, b'.' | b' ') { b'_' } else { byte.to_ascii_lowercase() }).collect()
-}
-
-/// Variables that may be taken for one keep their order: `a[]=1&a[]=2` is not `a[]=2&a[]=1`. What may be parted further
-/// stays where it is.
+/// Variables that may be taken for one keep their order: `a[]=1&a[]=2` is not `a[]=2&a[]=1`. Where one may be parted
+/// elsewhere all stay where they are.
 fn sort(variables: &mut [Variable<'_>]) {
     if !variables.iter().any(Variable::has_parts) {
-        variables.sort_by_cached_key(|one| taken_for(&one.name));
+        variables.sort_by_cached_key(|one| {
+            let [outside, _] = readings(&one.name);
+            outside
+        });
     }
 }
 
@@ -201,6 +194,8 @@ mod tests {
             (keep("id"), Some("x;id=2&y=;z"), Some("x%3Bid=2")),
             (keep("id a"), Some("id=1&a=1;id=2"), Some("id=1&a=1;id=2")),
             (drop("utm"), Some("utm=1;id=2&utm=3"), Some("utm=1;id=2")),
+            (keep("page_size"), Some("page_size=1&page[size=2"), Some("page_size=1&page%5Bsize=2")),
+            (keep("page_size"), Some("page[size=2&page_size=1"), Some("page%5Bsize=2&page_size=1")),
             // The order of what may be taken for one decides which counts.
             (QueryKey::Sorted, Some("b=0&+id=2&id=1"), Some("b=0&%20id=2&id=1")),
             (QueryKey::Sorted, Some("id=1&+id=2&b=0"), Some("b=0&id=1&%20id=2")),

@@ -6,6 +6,7 @@
 //! than one value, the request is counted with those that say none. Not here: counting (`rate`), which variables
 //! enter a key (`query`, `cookies`).
 
+use crate::names::readings;
 use crate::rate::{RateBy, network_of};
 use http::HeaderMap;
 use http::header::COOKIE;
@@ -78,19 +79,10 @@ fn cookie_value(raw: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Whether some origin takes the name found for the name wanted. PHP leaves out spaces before it and what follows a NUL,
-/// makes `_` of dots and spaces, reads `key[x]` as a part of `key`, and a `[` that nothing closes as `_`.
+/// Whether some origin takes the name found for the name wanted.
 fn is_named(found: &[u8], wanted: &str) -> bool {
-    fn folded(name: &[u8]) -> impl Iterator<Item = u8> {
-        name.iter().map(|byte| match byte {
-            b'.' | b' ' | b'[' => b'_',
-            other => other.to_ascii_lowercase(),
-        })
-    }
-    let found = found.split(|byte| *byte == 0).next().unwrap_or_default().trim_ascii();
-    let outside = found.split(|byte| *byte == b'[').next().unwrap_or_default();
-    let wanted = wanted.as_bytes();
-    [found, outside].into_iter().any(|found| folded(found).eq(folded(wanted)))
+    let [_, wanted] = readings(wanted.as_bytes());
+    readings(found).contains(&wanted)
 }
 
 #[cfg(test)]

@@ -141,7 +141,9 @@ fn believe(
 /// Drops fields by their names, and what applications take for them; most requests have none of them, which one look at
 /// the names tells.
 fn drop_all(headers: &mut http::HeaderMap, names: &[&str]) {
-    let is = |name: &str| names.contains(&name) || names.iter().any(|of| samovar_rules::is_alias(name, of));
+    let stands_for =
+        |name: &str| name.contains('_') && names.iter().any(|of| samovar_rules::is_alias(name, of));
+    let is = |name: &str| names.contains(&name) || stands_for(name);
     if headers.keys().any(|name| is(name.as_str())) {
         let dropped: Vec<_> = headers.keys().filter(|name| is(name.as_str())).cloned().collect();
         dropped.iter().for_each(|name| drop(headers.remove(name)));
