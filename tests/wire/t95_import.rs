@@ -172,7 +172,8 @@ fn both_variants_of_the_map_servers_are_told_whole() {
         let (unsafe_text, _) = import(&["apache", &path, "--with-unsafe"]);
         assert!(unsafe_text.contains("\n  override = [\"no-store\", \"private\"]"), "{unsafe_text}");
         if name.ends_with("wms.conf") {
-            let rule = &site["rule"][0];
+            let rules = site["rule"].as_array().unwrap();
+            let rule = rules.iter().find(|rule| rule.get("for").is_some()).unwrap();
             assert_eq!(
                 (rule["for"].as_str(), rule["client_cache_control"].as_str()),
                 (Some("5m"), Some("max-age=300"))
@@ -357,7 +358,7 @@ fn guards_go_on_guarding() {
     }
     assert_eq!(server.get("/staff/page.html", &[]).status, 401, "nothing of it was kept for others");
     let statuses: Vec<u16> = (0..4).map(|_| server.get("/api/x", &[]).status).collect();
-    assert!(statuses.starts_with(&[200, 200]) && statuses.ends_with(&[429]), "{statuses:?}");
+    assert_eq!(statuses, [200, 200, 200, 429], "one, and a burst of two");
     let moved = server.get("/old", &[]);
     assert_eq!((moved.status, moved.field("location")), (301, Some("https://new.example/here")));
 }

@@ -208,9 +208,15 @@ fn hidden_segments(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
 
 /// Folders and files of these names, wherever they are.
 fn segments(names: &[String]) -> PathSet {
-    let literal = |name: &String| spell::literal(&format!("/{name}"));
-    let globs = names.iter().filter_map(literal);
-    PathSet::Globs(globs.flat_map(|glob| [format!("/**{glob}"), format!("/**{glob}/**")]).collect())
+    let literal =
+        |name: &String| Some(spell::literal(&format!("/{name}"))?.trim_start_matches('/').to_owned());
+    let all: Vec<String> = names.iter().filter_map(literal).collect();
+    let glob = match all.as_slice() {
+        [] => return PathSet::Globs(Vec::new()),
+        [one] => format!("/**/{one}"),
+        several => format!("/**/{{{}}}", several.join(",")),
+    };
+    PathSet::Globs(vec![glob.clone(), format!("{glob}/**")])
 }
 
 fn file_extensions(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
@@ -268,10 +274,10 @@ pub(crate) fn settle(site: &mut Site, hidden: &Hidden, place: &Place) {
     let runs = |extension: &String| handled.contains(&Value::text(extension).toml());
     let extensions: Vec<String> = hidden.extensions.iter().filter(|e| !runs(e)).cloned().collect();
     if !extensions.is_empty() {
-        site.scope(&Select::extensions(extensions), place).close(place, "IIS serves no such files");
+        site.scope(&Select::extensions(extensions), place).hide(place, "IIS serves no such files");
     }
     if !hidden.segments.is_empty() {
-        site.scope(&Select::path(segments(&hidden.segments)), place).close(place, "IIS hides these names");
+        site.scope(&Select::path(segments(&hidden.segments)), place).hide(place, "IIS hides these names");
     }
 }
 

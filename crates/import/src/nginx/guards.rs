@@ -216,11 +216,13 @@ fn rate(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         return;
     };
     let burst = parameter("burst").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0).min(1_000_000);
-    let mut pairs = vec![("requests", Value::Int(requests)), ("per", Value::duration(per))];
-    if burst > 0 {
-        pairs.push(("burst", Value::Int(burst)));
-    }
-    pairs.push(("by", Value::Text(by)));
+    // nginx counts those beyond the first, and without a burst lets no two through at once.
+    let pairs = vec![
+        ("requests", Value::Int(requests)),
+        ("per", Value::duration(per)),
+        ("burst", Value::Int(burst + 1)),
+        ("by", Value::Text(by)),
+    ];
     if out.get("rate").is_some() {
         conf.left(d, "a rule has one rate");
         return;

@@ -28,7 +28,15 @@ pub(crate) fn settle(site: &Site) -> Option<(Settings, Vec<Rule>)> {
     let mut own = Settings::default();
     let mut rules = match site.overlap {
         Overlap::First => first(&site.scopes, &mut own),
-        Overlap::All => all(&site.scopes, &site.passes, &mut own)?,
+        Overlap::All => {
+            // What is closed whatever else is said of it comes first, and meets nothing.
+            let is_shut = |scope: &&Scope| scope.settings.is_shut() && !scope.select.is_all();
+            let (shut, others): (Vec<&Scope>, Vec<&Scope>) = site.scopes.iter().partition(is_shut);
+            let others: Vec<Scope> = others.into_iter().cloned().collect();
+            let mut rules: Vec<Rule> = shut.into_iter().map(closed).collect();
+            rules.extend(all(&others, &site.passes, &mut own)?);
+            rules
+        }
     };
     if rules.len() > RULES_MAX {
         return None;
@@ -52,6 +60,13 @@ pub(crate) fn settle(site: &Site) -> Option<(Settings, Vec<Rule>)> {
     let mut keep = needed.into_iter();
     rules.retain(|_| keep.next().unwrap_or(true));
     Some((own, rules))
+}
+
+/// A rule that closes, and says nothing else.
+fn closed(scope: &Scope) -> Rule {
+    let mut settings = scope.settings.clone();
+    settings.only(&["allow", "deny"]);
+    Rule { select: scope.select.clone(), settings, place: scope.place.clone() }
 }
 
 /// A rule that says nothing is needed only where it shields from a later one.

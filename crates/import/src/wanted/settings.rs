@@ -87,6 +87,24 @@ impl Settings {
         self.set("deny", everybody(), place)
     }
 
+    /// The same of what the source kept back by itself: nobody needs to decide anything.
+    pub(crate) fn hide(&mut self, place: &Place, why: &str) {
+        self.close(place, why);
+        for entry in self.0.iter_mut().filter(|entry| entry.closes) {
+            entry.remark = format!("closed to everybody: {why}");
+        }
+    }
+
+    /// Whether it is closed whatever else is said.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.closed().is_some()
+    }
+
+    /// Takes out all but these keys.
+    pub(crate) fn only(&mut self, keys: &[&str]) {
+        self.0.retain(|entry| keys.contains(&entry.key));
+    }
+
     fn closed(&self) -> Option<usize> {
         self.0.iter().position(|entry| entry.closes)
     }

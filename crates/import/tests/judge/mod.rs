@@ -98,7 +98,15 @@ fn takes(rule: &Table, path: &str, fold: bool) -> bool {
     let lower = |text: &str| if fold { text.to_ascii_lowercase() } else { text.to_owned() };
     let (glob, path, name) = (lower(glob), lower(path), lower(name));
     let subject = if glob.contains('/') { &path } else { &name };
-    matches(&glob.chars().collect::<Vec<_>>(), &subject.chars().collect::<Vec<_>>())
+    let subject: Vec<char> = subject.chars().collect();
+    branches(&glob).iter().any(|glob| matches(&glob.chars().collect::<Vec<_>>(), &subject))
+}
+
+/// `{a,b}`, which are not nested, spelt out.
+fn branches(glob: &str) -> Vec<String> {
+    let Some((before, rest)) = glob.split_once('{') else { return vec![glob.to_owned()] };
+    let (inside, after) = rest.split_once('}').unwrap();
+    inside.split(',').flat_map(|branch| branches(&format!("{before}{branch}{after}"))).collect()
 }
 
 /// `*` and `?` stop at a slash, `/**/` is any folders or none, `/**` at the end is all below.
