@@ -197,7 +197,7 @@ fn fields_that_are_ours_to_write_are_left_out_and_told() {
         "events {}\nhttp { include sites/*.conf; server { listen 80; location / { proxy_pass http://127.0.0.1:1;\n\
          proxy_set_header X-Forwarded-Proto https;\nproxy_set_header X-Real-IP $remote_addr;\nproxy_set_header If-None-Match \"\";\n\
          proxy_set_header X-Own 1;\nadd_header Vary Accept-Encoding;\nadd_header ETag x;\nadd_header X-Out 2;\n\
-         } location /old/ { return 301 https://new.example$request_uri; } } }\n",
+         expires 30d; add_header Cache-Control \"public, immutable\"; } location /old/ { return 301 https://new.example$request_uri; } } }\n",
     );
     for (kind, file, told) in [
         (
@@ -226,6 +226,8 @@ fn fields_that_are_ours_to_write_are_left_out_and_told() {
             "{text}"
         );
     }
+    let (text, _) = import(&["nginx", nginx.to_str().unwrap()]);
+    assert!(text.contains("client_cache_control = \"max-age=2592000, public, immutable\""), "{text}");
     let server = serve(&import(&["nginx", nginx.to_str().unwrap()]).0);
     let location = |path| server.get(path, &[]).field("location").map(str::to_owned);
     assert_eq!(location("/old/a?b=c&d=e").as_deref(), Some("https://new.example/old/a?b=c&d=e"));

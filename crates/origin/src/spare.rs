@@ -13,13 +13,14 @@ thread_local! {
 
 /// The buffer, or one without room.
 pub(crate) fn take() -> BytesMut {
-    SPARE.take().unwrap_or_default()
+    // Of a thread that ends there is none any more.
+    SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default()
 }
 
 /// What was read into is needed no more; what it still holds is forgotten.
 pub(crate) fn give(mut buffer: BytesMut) {
     buffer.clear();
-    SPARE.set(Some(buffer));
+    let _gone = SPARE.try_with(|spare| spare.set(Some(buffer)));
 }
 
 #[cfg(test)]

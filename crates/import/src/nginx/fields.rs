@@ -71,7 +71,7 @@ fn add_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         {
             conf.left(d, format!("{field} is not a rule's to change: {why}"));
         } else if field.eq_ignore_ascii_case("Cache-Control") {
-            out.set("client_cache_control", Value::text(&value), &d.place);
+            tell_caches(&value, d, out);
             conf.carried(d, "client_cache_control, in place of the origin's word");
         } else {
             let edit = Value::table([("append", Value::Text(field)), ("value", Value::Text(value))]);
@@ -166,10 +166,19 @@ fn expires(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
     match told.filter(|_| d.args.len() == 1) {
         Some(told) => {
             conf.carried(d, format!("client_cache_control = \"{told}\""));
-            out.set("client_cache_control", Value::Text(told), &d.place);
+            tell_caches(&told, d, out);
         }
         None => conf.left(d, "a lifetime counted from the request is wanted"),
     }
+}
+
+/// `expires` and `add_header Cache-Control` beside each other say both.
+fn tell_caches(said: &str, d: &Directive, out: &mut Settings) {
+    let all = match out.get("client_cache_control") {
+        Some(Value::Text(known)) if known != said => format!("{known}, {said}"),
+        _ => said.to_owned(),
+    };
+    out.set("client_cache_control", Value::Text(all), &d.place);
 }
 
 fn compress(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
