@@ -183,7 +183,7 @@ const TO_CLIENTS: [(&str, &str); 6] = [
     ("vary", "caches between us and the client need it as it is; `Vary` is appended to in `response_fields`"),
 ];
 
-/// The same of a field by its name; `verb`: `set`, `append` or `remove`.
+/// Why a rule may not change a field of this name there; `verb`: `set`, `append` or `remove`. `None` if it may.
 pub fn refused_name(side: FieldSide, verb: &str, name: &str) -> Option<&'static str> {
     let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return Some("it is no field name") };
     let value = || Template::new("").ok();

@@ -134,9 +134,7 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
     let all = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<String>()).sum::<usize>();
     match fact {
         Fact::Upstream(_, text) | Fact::Files(_, text) | Fact::Upgrade(_, text) => text.len(),
-        Fact::Key(text) => text.len(),
-        // But for the name of a host that no site serves the text is the configuration's.
-        Fact::Site(_, text) => text.len(),
+        Fact::Site(_, text) | Fact::Key(text) => text.len(),
         Fact::Gate(_, text) | Fact::Change(_, text) => text.len(),
         Fact::Rule(_, _, later) => later.len() * size_of::<Arc<str>>(),
         Fact::Unkeyed(texts) | Fact::Cookies(texts) => all(texts),

@@ -144,10 +144,8 @@ fn drop_all(headers: &mut http::HeaderMap, names: &[&str]) {
     let stands_for =
         |name: &str| name.contains('_') && names.iter().any(|of| samovar_rules::is_alias(name, of));
     let is = |name: &str| names.contains(&name) || stands_for(name);
-    if headers.keys().any(|name| is(name.as_str())) {
-        let dropped: Vec<_> = headers.keys().filter(|name| is(name.as_str())).cloned().collect();
-        dropped.iter().for_each(|name| drop(headers.remove(name)));
-    }
+    let dropped: Vec<_> = headers.keys().filter(|name| is(name.as_str())).cloned().collect();
+    dropped.iter().for_each(|name| drop(headers.remove(name)));
 }
 
 const REBUILT: [&str; 5] =

@@ -208,8 +208,7 @@ fn rates(settings: &Settings, text: &str, file: Option<&str>) -> Vec<LimitShape>
         let own = site.otherwise.acts.as_ref().and_then(|acts| acts.rate.as_ref());
         let of_rules =
             site.rules.iter().filter_map(|rule| Some((Some(&*rule.id), rule.acts.as_ref()?.rate.as_ref()?)));
-        let all =
-            own.map(|rate| (None, rate)).into_iter().chain(of_rules.filter(|(_, rate)| Some(*rate) != own));
+        let all = own.map(|rate| (None, rate)).into_iter().chain(of_rules.filter(|(_, rate)| !rate.of_site));
         for (rule, rate) in all {
             let name = match rule {
                 None => format!("site.{}.rate", site.name),
