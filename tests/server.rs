@@ -77,8 +77,17 @@ impl Server {
     /// The same with listeners of one's own.
     pub fn start_with(args: &[&str], listen: &[&str]) -> Server {
         let folder = Folder::new();
+        let stderr = std::fs::File::create(folder.path("stderr")).unwrap();
+        Server::launch(args, listen, folder, stderr.into())
+    }
+
+    /// The same as [`Server::start`], with a standard error of one's own.
+    pub fn start_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Server {
+        Server::launch(args, &["--listen", "127.0.0.1:0"], Folder::new(), stderr.into())
+    }
+
+    fn launch(args: &[&str], listen: &[&str], folder: Folder, stderr: Stdio) -> Server {
         let ready = folder.path("ready.json");
-        let log = std::fs::File::create(folder.path("stderr")).unwrap();
         let mut child = Command::new(program("samovar"))
             .arg("serve")
             .args(crate::tiers::arguments(args, &folder.0))
@@ -87,7 +96,7 @@ impl Server {
             .arg(&ready)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let until = Instant::now() + Duration::from_secs(30);

@@ -36,6 +36,7 @@ mod t61_explained;
 mod t62_limits;
 mod t63_balance;
 mod t64_bounds;
+mod t65_stderr;
 mod t70_hot;
 mod t71_tls;
 mod t72_slow_clients;

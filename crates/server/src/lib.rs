@@ -4,14 +4,13 @@
 //! request's life, `state` is what all cores share, `config` turns text into settings, `admin` and `cli` are how
 //! people see and steer it.
 
-/// Says a line on standard error. Unlike `eprintln!` it does not panic when nobody reads it any more: a terminal
-/// that was closed must not stop a server.
+/// Writes a line to standard error, in a running server by way of its queue: see [`stderr`]. Unlike `eprintln!` it never
+/// panics and makes no serving thread wait: a terminal that was closed or stopped must not stop a server.
 #[macro_export]
 macro_rules! say {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _nobody_reads = writeln!(std::io::stderr(), $($words)*);
-    }};
+    ($($words:tt)*) => {
+        $crate::stderr::line(format_args!($($words)*))
+    };
 }
 
 pub mod admin;
@@ -25,4 +24,5 @@ pub mod log;
 pub mod metrics;
 pub mod pipeline;
 pub mod state;
+pub mod stderr;
 pub mod upstream;

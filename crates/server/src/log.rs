@@ -1,13 +1,13 @@
 //! The access log: lines are formatted on the serving core and written by one thread.
 //!
-//! Not here: the lines' form (`trace`), and what is worth a line (`pipeline::finish`).
+//! The thread may have to wait for whoever reads the log; nobody else ever does. Not here: the lines' form (`trace`), and what is worth a line (`pipeline::finish`).
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where lines go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,20 +117,18 @@ impl AccessLog {
         Ok(())
     }
 
-    /// Writes what is left and ends the writer.
-    pub fn stop(&self) {
+    /// Writes what is left and ends the writer; waits for so long at most, as whoever reads the log may have stopped.
+    pub fn stop(&self, at_most: Duration) {
+        let until = Instant::now() + at_most;
         let mut control = lock(&self.control);
         control.stop = true;
-        self.wake.notify_one();
+        self.wake.notify_all();
         while !control.stopped {
-            let (guard, timeout) = self
-                .wake
-                .wait_timeout(control, Duration::from_secs(2))
-                .unwrap_or_else(PoisonError::into_inner);
-            control = guard;
-            if timeout.timed_out() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 return;
             }
+            control = self.wake.wait_timeout(control, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -176,7 +174,7 @@ impl AccessLog {
         }
         let result = match file {
             Some(file) => file.write_all(batch),
-            None => std::io::stderr().write_all(batch),
+            None => crate::stderr::write(batch),
         };
         if let Err(error) = result {
             if self.dropped.load(Ordering::Relaxed) == 0 {
@@ -197,10 +195,24 @@ fn open(destination: &Destination) -> Result<Option<File>, String> {
     }
 }
 
+/// Opens without waiting: a named pipe that nobody reads is an error. Writes may wait again, as only the log's own thread
+/// does.
 fn append(path: &Path) -> Result<File, String> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(|e| format!("open {}: {e}", path.display()))
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let explain = |error: std::io::Error| {
+        let hint = match rustix::io::Errno::from_io_error(&error) {
+            Some(rustix::io::Errno::NXIO) => {
+                "\nhint: it is a named pipe (FIFO) that nobody reads; start its reader first"
+            }
+            _ => "",
+        };
+        format!("open {}: {error}{hint}", path.display())
+    };
+    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
+    let file =
+        OpenOptions::new().create(true).append(true).custom_flags(flags).open(path).map_err(explain)?;
+    let now = fcntl_getfl(&file).map_err(|e| explain(e.into()))?;
+    fcntl_setfl(&file, now - OFlags::NONBLOCK).map_err(|e| explain(e.into()))?;
+    Ok(file)
 }

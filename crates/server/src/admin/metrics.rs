@@ -130,6 +130,8 @@ pub fn text(app: &Shared) -> String {
     head("samovar_cache_purges", "counter", "Purges.", &one(stats.purges));
     head("samovar_cache_fills", "gauge", "Fetches for the cache under way.", &one(stats.fills));
     head("samovar_access_log_dropped", "counter", "Log lines lost.", &one(app.access_log.dropped()));
+    let lost = "Lines to standard error lost, those of the access log apart.";
+    head("samovar_notices_dropped", "counter", lost, &one(crate::stderr::dropped()));
     head("samovar_config_epoch", "gauge", "Grows with each change of the configuration.", &one(app.epoch()));
     let started = app.started_wall_ms as f64 / 1_000.0;
     head("samovar_start_time_seconds", "gauge", "When the process started.", &[(String::new(), started)]);
@@ -264,5 +266,6 @@ pub fn status(app: &Shared) -> Value {
             "beside_bytes": stats.beside_bytes, "limit_bytes": stats.limit_bytes,
             "evictions": stats.evictions, "stored": stats.stored, "purges": stats.purges, "fills": stats.fills,
         },
+        "dropped_lines": { "access_log": app.access_log.dropped(), "notices": crate::stderr::dropped() },
     })
 }

@@ -309,6 +309,11 @@ pub fn status(server: &Server) -> Outcome {
     if let Some(rejects) = value.get("rejects").and_then(Value::as_object) {
         rows.extend(rejects.iter().map(|(code, n)| vec![format!("  {code}"), n.to_string()]));
     }
+    for (name, what) in [("access_log", "lines of the access log lost"), ("notices", "lines to stderr lost")]
+    {
+        let lost = value.get("dropped_lines").map_or(0, |lost| number(lost, name));
+        rows.extend((lost > 0).then(|| vec![what.to_owned(), lost.to_string()]));
+    }
     let listen = strings(&value, "listen").join(", ");
     let head = format!(
         "samovar {}, process {}, listening on {listen}\n\n",

@@ -337,11 +337,13 @@ pub fn main() -> ExitCode {
         Command::Compression { server } => compression::told(&server),
         Command::Status { server } => commands::status(&server),
     };
-    match result {
+    let code = match result {
         Ok(code) => code,
         Err(failed) => {
             crate::say!("samovar: {}", failed.message);
             ExitCode::from(failed.code)
         }
-    }
+    };
+    crate::stderr::flush(crate::stderr::FLUSH_AT_END);
+    code
 }

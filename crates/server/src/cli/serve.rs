@@ -5,7 +5,7 @@ use crate::config::{self, AccessLog, Listen, Loaded, LogFormat};
 use crate::front::{self, Listener, Signals, Wish};
 use crate::log::AccessLog as Log;
 use crate::state::{Overrides, Shared, Snapshot, Source, cache_settings, destination};
-use crate::{admin, clock};
+use crate::{admin, clock, stderr};
 use samovar_cache::Cache;
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,6 +18,7 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     // The allocator asks for huge pages, of which each is taken whole for whatever is used of it: with a budget of 32 MiB
     // under churn the process had 100 to 120 MiB, and has some 75 without. With a million answers a hit costs 2 % more without them.
     let _refused = rustix::thread::disable_transparent_huge_pages(true);
+    stderr::start()?;
     // Before anything else: a signal that comes while the server starts must not kill it.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -65,6 +66,8 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     if let Some(few) = front::too_few_files(&shared.snapshot().settings) {
         crate::say!("samovar: {few}");
     }
+    // Whoever waits for the file finds the banner written.
+    stderr::flush(stderr::FLUSH_AT_END);
     if let Some(file) = &args.ready_file {
         ready(file, &addresses, admin_text.as_deref())?;
     }
@@ -72,7 +75,7 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     crate::say!("samovar: stopping; requests under way may finish");
     shared.stop();
     running.stop();
-    shared.access_log.stop();
+    shared.access_log.stop(stderr::FLUSH_AT_END);
     if let Some(admin) = admin {
         admin.stop();
     }

@@ -94,7 +94,11 @@ fn run(
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default());
     match runtime {
-        Ok(runtime) => runtime.block_on(core(index, shared, listeners, jobs, stopping)),
+        Ok(runtime) => {
+            runtime.block_on(core(index, shared, listeners, jobs, stopping));
+            // A name that is still being looked up, on a thread of its own, takes as long as it likes: the stop does not wait.
+            runtime.shutdown_background();
+        }
         Err(error) => crate::say!("samovar: core {index} cannot start: {error}"),
     }
 }
