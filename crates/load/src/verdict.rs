@@ -74,12 +74,12 @@ pub struct Facts {
     pub count: Option<u64>,
     /// Whole answers.
     pub responses: u64,
-    /// Answers of status 400 and above.
-    pub error_statuses: u64,
     /// Failed requests.
     pub request_failures: u64,
-    /// Those of them that had a whole answer, and not the one they had to have.
+    /// Those of them that had a whole response, and not the one they had to have.
     pub wrong_answers: u64,
+    /// Those of them whose status was 400 or more, or not the one that was expected.
+    pub wrong_statuses: u64,
     /// Failed connects.
     pub connect_failures: u64,
     /// Connections asked for, 0 where they are made as they are needed, and the most open at once.
@@ -157,24 +157,29 @@ pub fn judge(facts: &Facts) -> Verdict {
     Verdict { grade, at_least, findings }
 }
 
+/// So large a share of the requests may fail without a doubt.
+const FAILED: f64 = 0.01;
+
 fn answers(facts: &Facts, add: &mut impl FnMut(Grade, Code, String)) {
+    // What most of the failures are says what to do about them.
+    let by_status = facts.wrong_statuses * 2 > facts.request_failures;
+    if facts.responses == 0 && by_status {
+        let text = format!("no request of {} had a response of the status it had to have", facts.requests);
+        return add(Grade::Invalid, Code::ErrorStatus, text);
+    }
     if facts.responses == 0 {
         let as_wanted = if facts.wrong_answers > 0 { " as it had to be" } else { "" };
         let text = format!("no request of {} was answered{as_wanted}", facts.requests);
         return add(Grade::Invalid, Code::NoResponses, text);
     }
     let failed = share(facts.request_failures, facts.requests);
-    if failed > 0.01 {
+    if failed > FAILED {
         let grade = if failed > 0.5 { Grade::Invalid } else { Grade::Suspect };
-        add(grade, Code::ErrorRate, format!("{:.1} % of the requests failed", failed * 100.0));
-    }
-    let bad = share(facts.error_statuses, facts.responses);
-    if bad > 0.1 {
-        add(
-            Grade::Suspect,
-            Code::ErrorStatus,
-            format!("{:.1} % of the answers have a status of 400 or more", bad * 100.0),
-        );
+        let (code, why) = match by_status {
+            true => (Code::ErrorStatus, ", most of them by their status"),
+            false => (Code::ErrorRate, ""),
+        };
+        add(grade, code, format!("{:.1} % of the requests failed{why}", failed * 100.0));
     }
     if let Some(broken) = &facts.broken_bodies {
         add(Grade::Suspect, Code::Broken, broken.clone());
@@ -333,6 +338,32 @@ mod tests {
     }
 
     #[test]
+    fn failures_are_named_by_what_most_of_them_are() {
+        let found = |request_failures, wrong_statuses, responses| {
+            let facts = Facts { request_failures, wrong_statuses, responses, ..good() };
+            let verdict = judge(&facts);
+            let first = verdict.findings.first().map(|finding| finding.code.clone()).unwrap_or_default();
+            (verdict.grade, first)
+        };
+        for (failures, statuses, responses, grade, code) in [
+            (10_000, 10_000, 0, Grade::Invalid, "error-status"),
+            (1_000, 1_000, 9_000, Grade::Suspect, "error-status"),
+            (1_000, 400, 9_000, Grade::Suspect, "error-rate"),
+            (6_000, 6_000, 4_000, Grade::Invalid, "error-status"),
+            (90, 90, 9_910, Grade::Valid, ""),
+            // None that was asked has come back yet but these.
+            (20, 20, 0, Grade::Invalid, "error-status"),
+            (20, 5, 0, Grade::Invalid, "no-responses"),
+        ] {
+            assert_eq!(
+                found(failures, statuses, responses),
+                (grade, code.to_owned()),
+                "{failures} {statuses}"
+            );
+        }
+    }
+
+    #[test]
     fn table() {
         type Change = fn(&mut Facts);
         let cases: &[(&str, Change, Grade, Option<Code>, bool)] = &[
@@ -352,7 +383,6 @@ mod tests {
             ("1 % errors", |f| f.request_failures = 100, Grade::Valid, None, false),
             ("2 % errors", |f| f.request_failures = 200, Grade::Suspect, Some(Code::ErrorRate), false),
             ("60 % errors", |f| f.request_failures = 6_000, Grade::Invalid, Some(Code::ErrorRate), false),
-            ("404s", |f| f.error_statuses = 5_000, Grade::Suspect, Some(Code::ErrorStatus), false),
             ("9 of 10 open", |f| f.connections_peak = 9, Grade::Suspect, Some(Code::FewConnections), false),
             ("4 of 10 open", |f| f.connections_peak = 4, Grade::Invalid, Some(Code::FewConnections), false),
             ("server went", |f| f.connect_failures = 3, Grade::Suspect, Some(Code::ServerLost), false),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::run_args::{ClientArgs, LoadArgs, RequestArgs};
+use crate::check::Expect;
 use crate::plan::Target;
 
 #[derive(Debug, Args)]
@@ -47,6 +48,10 @@ pub(super) struct CompareArgs {
     /// With --live: keep the reports of all runs in a new or empty directory
     #[arg(long, value_name = "DIR", conflicts_with = "runs")]
     pub save: Option<PathBuf>,
+
+    /// With --live: what every response has to be, as in `thirst run`; a status of 400 or more is a failure if no status is named
+    #[arg(long, value_name = "CHECK", conflicts_with = "runs")]
+    pub expect: Vec<Expect>,
 
     #[command(flatten)]
     pub load: LoadArgs,

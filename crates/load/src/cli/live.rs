@@ -185,7 +185,7 @@ fn run_args(args: &CompareArgs, target: &Target) -> RunArgs {
         load: args.load.clone(),
         request: args.request.clone(),
         client: args.client.clone(),
-        look: LookArgs::default(),
+        look: LookArgs { expect: args.expect.clone(), ..LookArgs::default() },
         report: RunReportArgs { quiet: args.quiet, ..RunReportArgs::default() },
     }
 }

@@ -34,21 +34,20 @@ pub(super) fn wish(args: &RunArgs) -> Result<Wish, String> {
     if args.request.compressed && !says("Accept-Encoding") {
         headers.push(("Accept-Encoding".to_owned(), "gzip, br, zstd".to_owned()));
     }
-    let right = match args.look.expect.iter().any(|expect| matches!(expect, Expect::Status(..))) {
-        true => Right::Any,
-        false if args.look.expect.is_empty() => Right::Any,
-        // Who says what answers are to be like does not mean error pages.
-        false => Right::Below400,
-    };
     Ok(Wish {
         method: args.request.method.clone(),
         headers,
         body,
         keep_alive: !args.client.no_keepalive,
-        right,
+        right: if names_status(args) { Right::Any } else { Right::Below400 },
         cookies: args.client.cookies,
         follow: args.client.follow,
     })
+}
+
+/// Whether `--expect` says which statuses are right; no other rule about them holds then.
+pub(super) fn names_status(args: &RunArgs) -> bool {
+    args.look.expect.iter().any(|expect| matches!(expect, Expect::Status(..)))
 }
 
 /// What the command line names.

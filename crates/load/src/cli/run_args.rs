@@ -204,7 +204,7 @@ pub(super) struct ClientArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Checks")]
 pub(super) struct LookArgs {
-    /// What every answer has to be: status=200, size>=1000, body~text, body!~error, body=first, header:x-cache~HIT
+    /// What every answer has to be; where no status is named, one below 400: status=404, size>=1000, body~text, body!~error, body=first, header:x-cache~HIT
     #[arg(long, value_name = "CHECK")]
     pub expect: Vec<Expect>,
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::run_args::{Pacing, RunArgs};
 use super::shape;
 use crate::job::{Job, Machine, Understood};
-use crate::plan::{Pick, size};
+use crate::plan::{Pick, Right, size};
 use crate::wcat::Source;
 
 /// The largest scenario file, and all files that scenarios send together.
@@ -101,6 +101,11 @@ pub(super) fn plan(args: &RunArgs, paths: &[PathBuf]) -> Result<Understood, Stri
         plan.load.most_per_s = load.most.or(plan.load.most_per_s);
     }
     plan.manners = super::plan::manners(args);
+    if super::plan::names_status(args) {
+        // What a request of the file says of its own status holds; where it says nothing, the command line does.
+        let silent = plan.requests.iter_mut().filter(|request| request.right == Right::Below400);
+        silent.for_each(|request| request.right = Right::Any);
+    }
     Ok(understood)
 }
 

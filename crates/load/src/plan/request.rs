@@ -32,7 +32,7 @@ impl Default for Wish {
             headers: Vec::new(),
             body: None,
             keep_alive: true,
-            right: Right::Any,
+            right: Right::default(),
             cookies: false,
             follow: false,
         }
@@ -82,13 +82,13 @@ impl Request {
     }
 }
 
-/// The status that is right.
+/// The status that is right: what is not is a failure, and no response that is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Right {
-    /// Any: statuses are counted, none is an error.
-    #[default]
+    /// Any, as `--expect` names the statuses.
     Any,
-    /// Any below 400.
+    /// Any below 400: from there on they are errors (RFC 9110 §15.5, §15.6).
+    #[default]
     Below400,
     /// This one.
     Only(u16),
@@ -101,6 +101,16 @@ impl Right {
             Right::Any => true,
             Right::Below400 => status < 400,
             Right::Only(right) => status == right,
+        }
+    }
+
+    /// Why a response of this status is a failure, and what to do where it should be none.
+    pub(crate) fn refusal(self, status: u16) -> String {
+        match self {
+            Right::Only(right) => format!("the status is {status}, and {right} is expected"),
+            Right::Any | Right::Below400 => {
+                format!("the status is {status}; --expect status={status} takes it")
+            }
         }
     }
 }

@@ -136,15 +136,13 @@ fn asked(plan: &Plan, wanted: &Wanted, gathered: &Gathered) -> Asked {
 
 fn facts(plan: &Plan, tally: &Tally, gathered: &Gathered, cpu: &Cpu, instrument: Instrument) -> Facts {
     let wrong_statuses = tally.failures(Failure::Status);
-    let bad = tally.statuses().filter(|(status, _)| *status >= 400).map(|(_, count)| count).sum::<u64>();
     Facts {
         requests: tally.counts.requests,
         count: plan.load.count,
         responses: tally.counts.responses,
-        // Those that were said to be wrong are failures already, those that were said to be right are none.
-        error_statuses: if says_status(plan) { 0 } else { bad.saturating_sub(wrong_statuses) },
         request_failures: tally.request_failures(),
         wrong_answers: wrong_statuses + tally.failures(Failure::Check) + tally.failures(Failure::Changed),
+        wrong_statuses,
         connect_failures: tally.connect_failures(),
         connections_asked: connections_asked(plan),
         connections_peak: tally.counts.connections_peak,
@@ -192,10 +190,6 @@ fn instrument(
         segments: carried.segments,
         segments_again: carried.segments_again,
     }
-}
-
-fn says_status(plan: &Plan) -> bool {
-    plan.requests.iter().any(|request| matches!(request.right, crate::plan::Right::Only(_)))
 }
 
 /// Shares of a core mean something only over a window of some length.

@@ -7,7 +7,7 @@ use super::{Gathered, StepSeen};
 use crate::plan::Plan;
 use crate::report::model::Step;
 use crate::stats::{Summary, little};
-use crate::tally::Span;
+use crate::tally::{Failure, Span};
 use crate::verdict::{self, Facts};
 
 /// One for each level, if there were several; those that an early end left out are left out.
@@ -59,6 +59,7 @@ fn step(plan: &Plan, gathered: &Gathered, number: usize, seen: &StepSeen) -> Ste
         requests: counts.requests,
         responses: counts.responses,
         request_failures: tally.request_failures(),
+        wrong_statuses: tally.failures(Failure::Status),
         median_us: tally.of(Span::LastByte).quantile_us(0.5),
         own_lag_p99_us: tally.of(Span::OwnLag).quantile_us(0.99),
         unsent: counts.unsent,

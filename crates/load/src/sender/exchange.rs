@@ -302,7 +302,7 @@ impl Desk<'_> {
         let unchanged =
             head.status == 304 && client.visitor.as_ref().is_some_and(|visitor| visitor.kept.is_some());
         if !unchanged && !request.right.is(head.status) {
-            return Err((Failure::Status, format!("the status is {}", head.status)));
+            return Err((Failure::Status, request.right.refusal(head.status)));
         }
         let seen = check::Seen {
             status: head.status,
@@ -338,13 +338,15 @@ impl Desk<'_> {
         let exchange = &client.exchange;
         let last_byte_ns = now_ns.saturating_sub(exchange.started_ns);
         let lag_ns = exchange.pending.intended_ns.map(|due_ns| exchange.started_ns.saturating_sub(due_ns));
-        if judged.is_ok()
-            && let Some(step) = self.plan.load.schedule.phase_at(now_ns).measured()
-        {
-            self.ledger.step(step).counts.window_answers += 1;
+        if judged.is_ok() {
+            if let Some(step) = self.plan.load.schedule.phase_at(now_ns).measured() {
+                self.ledger.step(step).counts.window_answers += 1;
+            }
+            self.slice.answers += 1;
+            self.slice.times.record(last_byte_ns.saturating_add(lag_ns.unwrap_or(0)) / 1000);
+        } else {
+            self.slice.failures += 1;
         }
-        self.slice.answers += 1;
-        self.slice.times.record(last_byte_ns.saturating_add(lag_ns.unwrap_or(0)) / 1000);
         let Some(step) = exchange.phase.measured() else {
             if judged.is_err() {
                 client.round_failed = true;
@@ -383,7 +385,6 @@ impl Desk<'_> {
                 client.round_failed = true;
                 tally.wrong(&answer);
                 tally.fail(failure, Some(last_byte_ns), now_ns, || format!("{}: {why}", request.url));
-                self.slice.failures += 1;
                 if let Some(row) = row {
                     row.failures += 1;
                 }

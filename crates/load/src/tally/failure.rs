@@ -39,7 +39,7 @@ failures! {
     ShortBody = "short-body", false, "the server closed the connection inside the body";
     Parse = "parse", false, "the answer is not well-formed HTTP/1.x";
     Excess = "excess", false, "the server sent more bytes than the answer has";
-    Status = "status", false, "the answer has another status than it must have";
+    Status = "status", false, "the status is 400 or more, or not the one that is expected";
     Redirect = "redirect", false, "a redirect leads in circles, nowhere, or to a server that was not named";
     Check = "check", false, "the answer is not what --expect says";
     Changed = "changed", false, "the answer has another content than the first of its URL";

@@ -22,7 +22,7 @@ macro_rules! codes {
 codes! {
     NoResponses = "no-responses", "Ask the server by hand first: curl -v URL";
     ErrorRate = "error-rate", "Look at the first message of each kind in the report";
-    ErrorStatus = "error-status", "Ask the URL by hand: you may be measuring an error page";
+    ErrorStatus = "error-status", "Ask the URL by hand: you may be measuring an error page; where the status is meant, say so: --expect status=404";
     FewConnections = "few-connections", "Ask for fewer with -c, or raise the server's limit";
     GeneratorFull = "generator-full", "Give more threads with -t, or more cores, or a second machine";
     GeneratorStarved = "generator-starved", "Let nothing else run on these cores, or use another machine";

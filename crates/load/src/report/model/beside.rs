@@ -71,7 +71,7 @@ pub struct Series {
 pub struct Point {
     /// Start of the interval, seconds since the start of the run.
     pub at_s: u64,
-    /// Answers completed.
+    /// Whole and right answers completed.
     pub responses: u64,
     /// Failures.
     pub errors: u64,

@@ -46,7 +46,7 @@ pub struct Run {
     pub verdict: Verdict,
     /// Requests sent in the measured window.
     pub requests: u64,
-    /// Whole answers to them.
+    /// Whole answers to them that are what they have to be: of a status below 400, or as expected.
     pub responses: u64,
     /// Neither answered nor failed when the run was interrupted.
     pub unfinished: u64,
@@ -56,7 +56,7 @@ pub struct Run {
     pub all_requests: u64,
     /// Length of the measured window.
     pub elapsed_s: f64,
-    /// Whole answers per second of the measured window.
+    /// Whole and right answers per second of the measured window.
     pub requests_per_s: f64,
     /// Bytes read per second of the measured window, heads and framing included.
     pub read_bytes_per_s: f64,
@@ -153,6 +153,11 @@ impl Run {
     /// The times a person waits: from when a request was meant to be sent, if the clock says when.
     pub fn times(&self) -> Option<&Summary> {
         self.latency_us.response.as_ref().or(self.latency_us.last_byte.as_ref())
+    }
+
+    /// Responses that came whole, those among them that are not what they have to be.
+    pub fn whole_responses(&self) -> u64 {
+        self.statuses.values().sum()
     }
 
     /// Whether its numbers are those of its steps together; the steps of a search are runs of their own.

@@ -22,7 +22,7 @@ pub struct Step {
     pub errors: u64,
     /// Due in it and not sent.
     pub unsent: u64,
-    /// Whole answers per second.
+    /// Whole and right answers per second.
     pub requests_per_s: f64,
     /// Bytes read per second.
     pub read_bytes_per_s: f64,

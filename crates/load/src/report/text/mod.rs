@@ -24,6 +24,7 @@ use super::model::{Open, Run, Server};
 use super::units::{self, time};
 use super::{columns, junit, rows, steps};
 use crate::stats::Summary;
+use crate::tally::Failure;
 use crate::verdict::{Finding, Grade};
 
 /// The whole report.
@@ -54,6 +55,9 @@ fn head(run: &Run, out: &mut String) {
     let at_least = if run.verdict.at_least { "at least " } else { "" };
     let together = if run.is_stepped() { ", over all steps" } else { "" };
     pair(out, "Requests per second", &format!("{at_least}{}{together}", units::rate(run.requests_per_s)));
+    if let Some(failed) = failed(run) {
+        pair(out, "Failed requests", &failed);
+    }
     for (name, summary) in headline(run) {
         let typical = format!(
             "{} median, {} 99th percentile, {} longest",
@@ -76,6 +80,17 @@ fn head(run: &Run, out: &mut String) {
     pair(out, "CPU of thirst", &generator_line(run));
     pair(out, "Verdict", run.verdict.grade.word());
     line!(out, "");
+}
+
+/// How many requests failed, and by what; nothing if none did.
+pub(super) fn failed(run: &Run) -> Option<String> {
+    let failed = run.errors.requests;
+    let kinds = Failure::ALL.into_iter().filter(|kind| !kind.is_connect()).map(Failure::code);
+    let seen = kinds.filter_map(|kind| run.errors.kinds.get_key_value(kind));
+    let seen: Vec<String> = seen.map(|(kind, count)| format!("{kind} {}", units::whole(*count))).collect();
+    let share = units::percent(failed as f64 / run.requests.max(1) as f64);
+    let text = format!("{} of {} ({share})", units::whole(failed), units::whole(run.requests));
+    (failed > 0).then(|| if seen.is_empty() { text } else { format!("{text}: {}", seen.join(", ")) })
 }
 
 /// The times that matter most; of an open loop what a person waits, what the server takes, and what lies between.
@@ -302,7 +317,7 @@ pub(super) fn cache_line(run: &Run) -> String {
 pub(super) fn bodies_line(run: &Run) -> String {
     let bytes = &run.bytes;
     // Whole answers that are not what they have to be are failures, and their bodies count all the same.
-    let answers: u64 = run.statuses.values().sum();
+    let answers = run.whole_responses();
     let mean = if answers > 0 { bytes.bodies as f64 / answers as f64 } else { 0.0 };
     let mut text = format!("{}, {} each on average", units::bytes(bytes.bodies as f64), units::bytes(mean));
     match bytes.decoded {
@@ -345,6 +360,20 @@ mod tests {
         run.bytes.bodies = 10_000;
         (run.responses, run.statuses) = (80, [(200, 90), (500, 10)].into());
         assert!(bodies_line(&run).starts_with("10.0 kB, 100 B each on average"), "{}", bodies_line(&run));
+    }
+
+    #[test]
+    fn the_headline_says_what_failed() {
+        let mut run = sample("a", 10.0);
+        assert!(!report(&run).contains("Failed requests"));
+        (run.requests, run.errors.requests) = (10_000, 1_010);
+        run.errors.kinds =
+            [("status".to_owned(), 1_000), ("timeout".to_owned(), 10), ("refused".to_owned(), 3)].into();
+        let text = report(&run);
+        assert!(
+            text.contains("\n  Failed requests       1,010 of 10,000 (10.1 %): timeout 10, status 1,000\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -83,7 +83,8 @@ fn bytes(run: &Run, out: &mut String) {
 fn counts(run: &Run, out: &mut String) {
     let kind = |codes: &[&str]| codes.iter().filter_map(|code| run.errors.kinds.get(*code)).sum::<u64>();
     count(run, out, "Total Requests", run.requests);
-    count(run, out, "Total Responses", run.responses);
+    // As WCAT counts them: whatever their status is.
+    count(run, out, "Total Responses", run.whole_responses());
     count(run, out, "Total Socket Reads", run.connections.socket_reads);
     count(run, out, "Total Socket Writes", run.connections.socket_writes);
     count(run, out, "Total Parse Errors", kind(&["parse", "excess"]));

@@ -46,7 +46,7 @@ fn statistics(run: &Run, xml: &mut Writer) {
     };
     let counts = [
         ("TotalRequests", run.requests),
-        ("TotalResponses", run.responses),
+        ("TotalResponses", run.whole_responses()),
         ("TotalBytesRead", run.bytes.read),
         ("TotalBytesWritten", run.bytes.written),
         ("TotalConnectionAttempts", run.connections.attempts),
