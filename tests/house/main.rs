@@ -18,3 +18,4 @@ mod makefile;
 mod manifests;
 mod purity;
 mod readme;
+mod waiting;

@@ -22,6 +22,7 @@ pub mod config;
 pub mod front;
 pub mod log;
 pub mod metrics;
+pub mod operator_files;
 pub mod pipeline;
 pub mod state;
 pub mod stderr;

@@ -2,9 +2,9 @@
 //!
 //! The thread may have to wait for whoever reads the log; nobody else ever does. Not here: the lines' form (`trace`), and what is worth a line (`pipeline::finish`).
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -191,28 +191,8 @@ impl AccessLog {
 fn open(destination: &Destination) -> Result<Option<File>, String> {
     match destination {
         Destination::Off | Destination::Stderr => Ok(None),
-        Destination::File(path) => append(path).map(Some),
+        Destination::File(path) => crate::operator_files::append(path)
+            .map(Some)
+            .map_err(|error| format!("open {}: {error}", path.display())),
     }
-}
-
-/// Opens without waiting: a named pipe that nobody reads is an error. Writes may wait again, as only the log's own thread
-/// does.
-fn append(path: &Path) -> Result<File, String> {
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let explain = |error: std::io::Error| {
-        let hint = match rustix::io::Errno::from_io_error(&error) {
-            Some(rustix::io::Errno::NXIO) => {
-                "\nhint: it is a named pipe (FIFO) that nobody reads; start its reader first"
-            }
-            _ => "",
-        };
-        format!("open {}: {error}{hint}", path.display())
-    };
-    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
-    let file =
-        OpenOptions::new().create(true).append(true).custom_flags(flags).open(path).map_err(explain)?;
-    let now = fcntl_getfl(&file).map_err(|e| explain(e.into()))?;
-    fcntl_setfl(&file, now - OFlags::NONBLOCK).map_err(|e| explain(e.into()))?;
-    Ok(file)
 }

@@ -4,6 +4,7 @@
 //! here: what any directive means (`samovar-import`).
 
 use super::{Failed, show};
+use crate::operator_files;
 use samovar_import::{Ask, Fate, File, Imported, Note, Options, Source, import};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
@@ -109,11 +110,12 @@ fn options(args: &ImportArgs, source: Source, stdin: bool) -> Result<Options, St
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let file = std::fs::File::open(path).map_err(|why| why.to_string())?;
-    if file.metadata().is_ok_and(|about| about.is_dir()) {
-        return Err("it is a folder".to_owned());
-    }
-    bounded(file)
+    use std::io::ErrorKind;
+    operator_files::read(path, FILE_MAX_BYTES).map_err(|why| match why.kind() {
+        ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        ErrorKind::InvalidInput => format!("{why}\nhint: write `-` to have standard input read"),
+        _ => why.to_string(),
+    })
 }
 
 fn bounded(from: impl std::io::Read) -> Result<Vec<u8>, String> {

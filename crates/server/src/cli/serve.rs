@@ -5,7 +5,7 @@ use crate::config::{self, AccessLog, Listen, Loaded, LogFormat};
 use crate::front::{self, Listener, Signals, Wish};
 use crate::log::AccessLog as Log;
 use crate::state::{Overrides, Shared, Snapshot, Source, cache_settings, destination};
-use crate::{admin, clock, stderr};
+use crate::{admin, clock, operator_files, stderr};
 use samovar_cache::Cache;
 use std::path::Path;
 use std::process::ExitCode;
@@ -92,6 +92,7 @@ fn cores() -> usize {
 fn load(args: &ServeArgs) -> Result<(Loaded, Option<std::path::PathBuf>), String> {
     if let Some(path) = &args.config {
         let loaded = config::load(path).map_err(|report| report.to_string())?;
+        operator_files::clean(path);
         return Ok((loaded, Some(path.clone())));
     }
     if let Some(url) = &args.origin {
@@ -159,9 +160,7 @@ fn listeners(loaded: &Loaded, cores: usize) -> Result<Vec<Listener>, String> {
 /// Written beside and renamed, so that whoever waits for it never reads half.
 fn ready(file: &Path, listen: &[String], admin: Option<&str>) -> Result<(), String> {
     let text = serde_json::json!({ "listen": listen, "admin": admin, "pid": std::process::id() }).to_string();
-    let beside = file.with_extension("new");
-    std::fs::write(&beside, text + "\n")
-        .and_then(|()| std::fs::rename(&beside, file))
+    operator_files::put(file, &(text + "\n"), |_| Ok(()))
         .map_err(|e| format!("write {}: {e}", file.display()))
 }
 

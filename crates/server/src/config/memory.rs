@@ -52,9 +52,15 @@ pub fn machine_bytes() -> Option<u64> {
     look().machine_bytes
 }
 
+/// What the system says of itself is shorter, bytes.
+const FILE_MAX_BYTES: u64 = 1 << 20;
+
 /// Reads what there is.
 pub(crate) fn look() -> Memory {
-    let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+    let read = |path: PathBuf| {
+        let bytes = crate::operator_files::read(&path, FILE_MAX_BYTES).ok()?;
+        String::from_utf8(bytes).ok()
+    };
     let group = read("/proc/self/cgroup".into()).unwrap_or_default();
     Memory {
         machine_bytes: read("/proc/meminfo".into()).and_then(|t| machine_of(&t)),

@@ -48,6 +48,7 @@ pub use upstreams::{
 };
 pub use whence::{line_of, line_of_member, line_of_rule};
 
+use crate::operator_files;
 use lower::{Around, Lowered, Named};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +86,7 @@ impl Loaded {
 /// All errors at once, none of it taken.
 pub fn load(path: &Path) -> Result<Loaded, Report> {
     let name = path.display().to_string();
-    let bytes = read_file(path).map_err(|e| unreadable(&name, &e))?;
+    let bytes = operator_files::read(path, FILE_MAX_BYTES as u64).map_err(|e| unreadable(&name, &e))?;
     let text = read::text_of(&bytes, &name)?;
     let (mut loaded, folders, files) = understand(&text, &name, &around(Some(path)))?;
     loaded.warnings.extend(folders.iter().filter_map(missing));
@@ -105,21 +106,17 @@ pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Report> {
     understand(&text, file_name, &around(named)).map(|(loaded, ..)| loaded)
 }
 
-/// One byte more than allowed is read, so that too large a file is told from a fitting one.
-fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::Read as _;
-    let file = std::fs::File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(std::io::Error::from(std::io::ErrorKind::IsADirectory));
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 fn unreadable(name: &str, error: &std::io::Error) -> Report {
-    let d = Diagnostic::error(Code::Unreadable, 0..0, format!("{name} cannot be read: {error}"));
+    let code = match error.kind() {
+        std::io::ErrorKind::FileTooLarge => Code::TooLarge,
+        _ => Code::Unreadable,
+    };
+    let d = Diagnostic::error(code, 0..0, format!("{name} cannot be read: {error}"));
     let d = match error.kind() {
+        std::io::ErrorKind::FileTooLarge => d.hint("is it the right file?"),
+        std::io::ErrorKind::InvalidInput => {
+            d.hint("name a regular file: a server reads its configuration again, and must never wait for it")
+        }
         std::io::ErrorKind::NotFound => d.hint(format!("write one with `samovar init > {name}`")),
         std::io::ErrorKind::PermissionDenied => d.hint("let the user that Samovar runs as read it"),
         std::io::ErrorKind::IsADirectory => {
@@ -153,7 +150,7 @@ fn users_of(named: &Named) -> Vec<Diagnostic> {
         Diagnostic::warning(Code::MissingFile, named.span.clone(), message).hint(hint)
     };
     let shown = named.path.display();
-    let text = match read_file(&named.path) {
+    let text = match operator_files::read(&named.path, operator_files::USERS_MAX_BYTES) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => {
             let hint = "write it with `htpasswd -B -c FILE NAME`; until then nobody gets in";

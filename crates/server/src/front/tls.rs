@@ -4,6 +4,7 @@
 //! Not here: which sites there are (`config`), what is said over the stream (`samovar_hot`, `pipeline`).
 
 use crate::config::Certificate;
+use crate::operator_files;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
@@ -62,7 +63,7 @@ fn read(certificate: &Certificate, provider: &CryptoProvider) -> Result<Certifie
         format!("certificate of site \"{site}\": {}: {what}\nhint: {hint}", path.display())
     };
     let bytes = |path: &Path| {
-        std::fs::read(path)
+        operator_files::read(path, operator_files::CERTIFICATE_MAX_BYTES)
             .map_err(|e| about(path, &e.to_string(), "is the path right, and may this user read it?"))
     };
     let no_chain = "it holds no certificate in PEM (`-----BEGIN CERTIFICATE-----`)";

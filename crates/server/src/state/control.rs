@@ -3,6 +3,7 @@
 use super::{Shared, Snapshot, Source, lock};
 use crate::config::{self, AccessLog, Listen, Loaded, Settings};
 use crate::log::Destination;
+use crate::operator_files::{self, Edit};
 use samovar_cache::Settings as CacheSettings;
 use std::path::Path;
 use std::sync::Arc;
@@ -104,9 +105,12 @@ impl Shared {
         edit: impl Fn(&str) -> Result<String, String>,
     ) -> Result<Vec<String>, String> {
         let mut source = lock(&self.source);
-        let (before, name) = match &source.path {
+        // Other processes may run by the same file, and change it, too.
+        let file = source.path.as_deref().map(|path| operator_files::edit(path).map(|file| (file, path)));
+        let file = file.transpose()?;
+        let (before, name) = match &file {
             // The change goes on top of what is there now.
-            Some(path) => (read(path)?, path.display().to_string()),
+            Some((file, path)) => (read(file, path)?, path.display().to_string()),
             None => (source.text.clone(), "(command line)".to_string()),
         };
         let after = edit(&before)?;
@@ -118,8 +122,8 @@ impl Shared {
         let loaded = config::parse(&in_force, &name).map_err(|report| report.to_string())?;
         let mut trial = source.clone();
         let mut warnings = self.take(&mut trial, loaded)?;
-        if let Some(path) = &source.path
-            && let Err(error) = replace_file(path, &after)
+        if let Some((file, path)) = &file
+            && let Err(error) = file.replace(&after)
         {
             // What is in force must be what the file says.
             if let Ok(old) = config::parse(&back, &name) {
@@ -162,30 +166,8 @@ impl Shared {
     }
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|e| format!("read {}: {e}", path.display()))
-}
-
-/// Writes beside and renames over, so that no reader ever sees half a file; mode and owner are kept as far as
-/// this user may.
-fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside = folder.join(format!(".{name}.{}.new", std::process::id()));
-    let meta = std::fs::metadata(path)?;
-    let result = (|| {
-        let mut file = std::fs::File::create(&beside)?;
-        file.set_permissions(meta.permissions())?;
-        use std::os::unix::fs::MetadataExt;
-        let _ = std::os::unix::fs::fchown(&file, Some(meta.uid()), Some(meta.gid()));
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        // A link stays a link: what it points to is replaced.
-        std::fs::rename(&beside, std::fs::canonicalize(path)?)
-    })();
-    if result.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    result
+fn read(edit: &Edit, path: &Path) -> Result<String, String> {
+    let bytes = edit.read(config::FILE_MAX_BYTES as u64);
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+    text.map_err(|e| format!("read {}: {e}", path.display()))
 }

@@ -5,7 +5,7 @@
 //! A file is looked at once a second and read again when it changed; no older verdict counts from then on. Bounded: so
 //! many questions wait in all and from one address, so many verdicts are remembered. Not here: formats (`rules::users`).
 
-use crate::clock;
+use crate::{clock, operator_files};
 use aws_lc_rs::hmac;
 use samovar_rules::{Credentials, Users};
 use std::collections::{HashMap, VecDeque};
@@ -28,8 +28,6 @@ const WAITING_MAX: usize = 64;
 const WAITING_PER_CLIENT: usize = 4;
 /// How often files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Largest file that is read, bytes.
-const FILE_MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What came of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,14 +91,8 @@ fn stamp(path: &Path) -> Stamp {
 }
 
 fn read(path: &Path) -> Option<Arc<Users>> {
-    use std::io::Read as _;
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).and_then(|file| match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(std::io::Error::other("it is no file")),
-    });
-    match file.and_then(|file| file.take(FILE_MAX_BYTES).read_to_end(&mut bytes)) {
-        Ok(_) => Some(Arc::new(Users::read(&String::from_utf8_lossy(&bytes)).0)),
+    match operator_files::read(path, operator_files::USERS_MAX_BYTES) {
+        Ok(bytes) => Some(Arc::new(Users::read(&String::from_utf8_lossy(&bytes)).0)),
         Err(error) => {
             crate::say!("samovar: read the users in {}: {error}; nobody is let in by them", path.display());
             None

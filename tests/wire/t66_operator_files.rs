@@ -1,0 +1,130 @@
+//! The operator's files: a named pipe in the place of one is refused at once, and several processes may change one file.
+//!
+//! Not here: what the files mean, a log that is a pipe (`t65_stderr`).
+
+use samovar_tests::server::{Folder, Server, program, run, soon};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A named pipe that nobody writes to.
+fn pipe(folder: &Folder, name: &str) -> PathBuf {
+    let path = folder.path(name);
+    let _ = std::fs::remove_file(&path);
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+/// `samovar ARGS`, which must end by itself.
+fn ends(args: &[&str]) -> (Option<i32>, String) {
+    let program = program("samovar");
+    let mut child =
+        Command::new(program).args(args).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            child.kill().unwrap();
+            panic!("samovar {args:?} waits");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+const SITE: &str = "config = 1\n[[site]]\nname = \"s\"\ndefault = true\nfiles = \"files\"\n";
+
+#[test]
+fn a_pipe_is_no_configuration() {
+    let folder = Folder::new();
+    folder.write("files/page.txt", "page");
+    let fifo = pipe(&folder, "fifo");
+    for args in [
+        &["check", "--config", text(&fifo)][..],
+        &["serve", "--listen", "127.0.0.1:0", "--admin", "off", "--config", text(&fifo)],
+        &["import", "nginx", text(&fifo)],
+        &["check", "--config", "/dev/zero"],
+    ] {
+        let (code, told) = ends(args);
+        let device = args.contains(&"/dev/zero");
+        assert!(told.contains(if device { "it is a device" } else { "it is a pipe" }), "{args:?}: {told}");
+        assert_eq!(code, Some(1), "{args:?}: {told}");
+    }
+    let config = folder.write("samovar.toml", SITE);
+    let (server, said) =
+        (Server::start(&["--config", text(&config)]), "it is a pipe (FIFO), not a regular file");
+    pipe(&folder, "samovar.toml");
+    server.signal("HUP");
+    soon("the refused reload", || server.said().contains(said).then_some(()));
+    for args in [&["reload"][..], &["rule", "add", "path=/x", "never=true"]] {
+        let refused = server.ask(args);
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && told.contains(said), "{args:?}: {told}");
+    }
+    // All goes on: it serves, it reloads, it ends.
+    assert_eq!(server.get("/page.txt", &[]).text(), "page");
+    std::fs::remove_file(&config).unwrap();
+    folder.write("samovar.toml", format!("{SITE}client_fields = [{{ set = \"X-New\", value = \"yes\" }}]\n"));
+    server.signal("HUP");
+    soon("the new configuration", || server.get("/page.txt", &[]).field("x-new").map(drop));
+}
+
+#[test]
+fn a_pipe_holds_no_users_and_no_certificate() {
+    let folder = Folder::new();
+    folder.write("files/page.txt", "page");
+    let guarded = format!("{SITE}basic_auth = {{ realm = \"r\", users = \"users\" }}\n");
+    let config = folder.write("samovar.toml", guarded);
+    pipe(&folder, "users");
+    let (code, told) = ends(&["check", "--config", text(&config)]);
+    assert!(code == Some(0) && told.contains("it is a pipe"), "a warning: {told}");
+    let server = Server::start(&["--config", text(&config)]);
+    // ann:secret
+    let get = || server.get("/page.txt", &[("Authorization", "Basic YW5uOnNlY3JldA==")]);
+    assert_eq!(get().status, 500);
+    std::fs::remove_file(folder.path("users")).unwrap();
+    folder.write("users", "ann:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n");
+    soon("the right users", || (get().status == 200).then_some(()));
+    let tls = "config = 1\n[server]\nlisten = [\"https://127.0.0.1:0\"]\n[[site]]\nname = \"s\"\nhosts = [\"x.example\"]\n\
+               files = \"files\"\ncertificate = \"c.pem\"\ncertificate_key = \"users\"\n";
+    pipe(&folder, "c.pem");
+    let config = folder.write("tls.toml", tls);
+    let (code, told) = ends(&["check", "--config", text(&config)]);
+    assert!(code == Some(1) && told.contains("c.pem: it is a pipe"), "{told}");
+}
+
+/// Two servers run by one file, and both change it at once: nothing that was confirmed is lost.
+#[test]
+fn two_processes_change_one_file() {
+    let folder = Folder::new();
+    folder.write("files/page.txt", "page");
+    let config = folder.write("samovar.toml", SITE);
+    // A process that was killed while it changed the file left this.
+    let left = folder.write(".samovar.toml.4711.new", "half");
+    let other = folder.write(".samovar.toml.notes.new", "somebody's own");
+    let servers = [0, 1].map(|_| Server::start(&["--config", text(&config)]));
+    assert!(!left.exists(), "removed at the start");
+    folder.write(".samovar.toml.4712.new", "half");
+    std::thread::scope(|scope| {
+        for (at, server) in servers.iter().enumerate() {
+            for client in 0..2 {
+                scope.spawn(move || {
+                    for n in 0..5 {
+                        let path = format!("path=/{at}-{client}-{n}");
+                        server.tell(&["rule", "add", &path, "never=true"]);
+                    }
+                });
+            }
+        }
+    });
+    let now = std::fs::read_to_string(&config).unwrap();
+    assert_eq!(now.matches("never = true").count(), 20, "{now}");
+    assert_eq!(run(&["check", "--config", text(&config)]).status.code(), Some(0));
+    let beside: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(!beside.contains(&".samovar.toml.4712.new".into()), "removed by the next change: {beside:?}");
+    assert!(other.exists(), "what others wrote is not touched");
+}
