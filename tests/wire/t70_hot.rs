@@ -40,21 +40,11 @@ fn a_hot_answer_is_the_engines_answer() {
     for size in [0, 1, 1024, 8191, 8192, 8193, 100_000, 262_144, 1 << 20, (1 << 20) + 1, 4 << 20] {
         let path = format!("/s{size}");
         let hot = warm(&server, &path, &[("Accept-Language", "de")]);
-        // HTTP/1.0 with keep-alive is the engine's, for the same entry.
-        let mut client = server.connect();
-        client.send(format!("GET {path} HTTP/1.0\r\nHost: test\r\nAccept-Language: de\r\n\r\n"));
-        let engine = client.answer("GET");
+        // With this option the request is the engine's, for the same entry.
+        let engine = server.get(&path, &[("Accept-Language", "de"), ("Connection", "odd")]);
         assert_eq!(engine.reason(), "fresh", "{}", engine.cache_status());
         assert!(hot.body == numbered(size) && hot.body == engine.body, "size {size}");
-        let without_connection = |mut fields: Vec<(String, String)>| {
-            fields.retain(|(n, _)| n != "connection");
-            fields
-        };
-        assert_eq!(
-            without_connection(comparable(&hot)),
-            without_connection(comparable(&engine)),
-            "size {size}"
-        );
+        assert_eq!((&hot.line, comparable(&hot)), (&engine.line, comparable(&engine)), "size {size}");
         assert_eq!(hot.field("age").is_some(), engine.field("age").is_some());
     }
     // One byte more than the hot tier takes.
@@ -125,46 +115,128 @@ fn heads_conditions_and_ranges_are_the_engines_answers() {
     ];
     let mut hot = std::collections::BTreeSet::new();
     let mut unchanged = 0;
+    // Version and `Connection` of the request, and whether the connection goes on (RFC 9112 §9.3).
+    let manners = [
+        ("HTTP/1.1", "keep-alive", true),
+        ("HTTP/1.1", "close", false),
+        ("HTTP/1.0", "keep-alive", true),
+        ("HTTP/1.0", "close", false),
+    ];
     for path in ["/tagged-300", "/tagged-0", "/dated-100000", "/plain-9000", "/tagged-600000"] {
         warm(&server, path, &[]);
-        let mut client = server.connect();
         for (method, fields) in asked {
-            let mut lines: String = fields.iter().map(|(n, v)| format!("{n}: {v}\r\n")).collect();
-            lines.push_str("\r\n");
-            client.send(format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{lines}"));
-            let first = client.answer(method);
-            // The engine answers HTTP/1.0 with keep-alive, from the same entry.
-            client
-                .send(format!("{method} {path} HTTP/1.0\r\nHost: test\r\nConnection: keep-alive\r\n{lines}"));
-            let engine = client.answer(method);
-            let what = format!("{method} {path} {fields:?}: {} {}", first.status, first.cache_status());
-            assert_eq!(engine.reason(), "fresh", "{what}");
-            let plain = |answer: &Answer| {
-                let mut fields = comparable(answer);
-                fields.retain(|(name, _)| name != "connection");
-                // Each answer in parts has a boundary of its own.
-                fields.retain(|(_, value)| !value.starts_with("multipart/"));
-                fields
-            };
-            assert_eq!((first.status, plain(&first)), (engine.status, plain(&engine)), "{what}");
-            assert!(
-                first.body == engine.body
-                    || first.field("content-type").is_some_and(|t| t.starts_with("multipart/")),
-                "{what}"
-            );
-            assert_eq!(first.field("age").is_some(), engine.field("age").is_some(), "{what}");
-            unchanged += u32::from(first.status == 304) + u32::from(engine.status == 304);
-            if first.reason() == "fresh-hot" {
-                hot.insert((method, first.status));
+            let lines: String = fields.iter().map(|(n, v)| format!("{n}: {v}\r\n")).collect();
+            // The largest in one manner only: it is read byte by byte here.
+            let ways = if path == "/tagged-600000" { &manners[..1] } else { &manners };
+            for &(version, connection, goes_on) in ways {
+                let get = |option: &str| {
+                    let mut client = server.connect();
+                    let connection = format!("Connection: {connection}{option}");
+                    client.send(format!(
+                        "{method} {path} {version}\r\nHost: test\r\n{connection}\r\n{lines}\r\n"
+                    ));
+                    let answer = client.answer(method);
+                    // The request that tells whether the connection went on has no body in its answer.
+                    client.send("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
+                    assert_eq!(client.try_answer("OPTIONS").is_some(), goes_on, "{version} {connection}");
+                    answer
+                };
+                // With the odd option it is the engine that answers, from the same entry.
+                let (first, engine) = (get(""), get(", odd"));
+                let what =
+                    format!("{method} {path} {version} {connection} {fields:?}: {}", first.cache_status());
+                assert_eq!(engine.reason(), "fresh", "{what}");
+                let plain = |answer: &Answer| {
+                    let mut fields = comparable(answer);
+                    // Each answer in parts has a boundary of its own.
+                    fields.retain(|(_, value)| !value.starts_with("multipart/"));
+                    (answer.line.clone(), fields)
+                };
+                assert_eq!(plain(&first), plain(&engine), "{what}");
+                assert!(
+                    first.body == engine.body
+                        || first.field("content-type").is_some_and(|t| t.starts_with("multipart/")),
+                    "{what}"
+                );
+                assert_eq!(first.field("age").is_some(), engine.field("age").is_some(), "{what}");
+                unchanged += u32::from(first.status == 304) + u32::from(engine.status == 304);
+                if first.reason() == "fresh-hot" {
+                    hot.insert((version, goes_on, method, first.status));
+                }
             }
         }
     }
+    let mut expected = Vec::new();
+    for (version, _, goes_on) in manners {
+        for (method, status) in [("GET", 200), ("GET", 206), ("GET", 304), ("HEAD", 200), ("HEAD", 304)] {
+            expected.push((version, goes_on, method, status));
+        }
+    }
+    expected.sort_unstable();
     let from_hot: Vec<_> = hot.into_iter().collect();
-    assert_eq!(from_hot, [("GET", 200), ("GET", 206), ("GET", 304), ("HEAD", 200), ("HEAD", 304)]);
+    assert_eq!(from_hot, expected);
     let admin = server.admin.trim_start_matches("http://");
     let metrics = samovar_tests::client::Client::connect(admin).get("/metrics", &[("Host", admin)]).text();
     let counted = format!("samovar_responses_total{{class=\"3xx\"}} {unchanged}\n");
     assert!(metrics.contains(&counted), "{counted}{metrics}");
+}
+
+/// One connection for each request, as load testers of old ask: every one is hot, counted and logged as what it was.
+#[test]
+fn clients_that_close_are_served_from_the_hot_tier() {
+    let origin = Origin::new(|_| (200, own(&[("Cache-Control", "max-age=60")]), numbered(200_000)));
+    let folder = samovar_tests::server::Folder::new();
+    let log = folder.path("access.log");
+    let text = format!(
+        "config = 1\n[log]\naccess = \"{}\"\n[[site]]\nname = \"a\"\ndefault = true\norigin = \"{}\"\n",
+        log.display(),
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &["--workers", "1"]);
+    let head_of = |head: &str| {
+        let mut client = server.connect();
+        client.send(head);
+        let answer = client.answer("GET");
+        assert!(answer.body == numbered(200_000), "{head:?}");
+        assert!(client.is_closed());
+        answer
+    };
+    // Without a host it is another key for the hot tier, and the same entry.
+    let ways = [
+        "GET /%s HTTP/1.0\r\nHost: test\r\n\r\n",
+        "GET /%s HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n",
+        "GET /%s HTTP/1.0\r\n\r\n",
+    ];
+    for way in ways {
+        let way = way.replace("%s", "page");
+        samovar_tests::server::soon("a hot answer", || (head_of(&way).reason() == "fresh-hot").then_some(()));
+    }
+    let hot = || server.json(&["status"])["requests"]["hot"].as_u64().unwrap();
+    let before = hot();
+    for _ in 0..20 {
+        for way in ways {
+            assert_eq!(head_of(&way.replace("%s", "page")).reason(), "fresh-hot", "{way:?}");
+        }
+    }
+    assert_eq!(hot() - before, 60);
+    // What comes behind a last request is read and thrown away: bytes that nobody read would reset the connection, and the
+    // end of the answer with it (RFC 9112 §9.6).
+    for _ in 0..10 {
+        let mut client = server.connect();
+        client.send("GET /page HTTP/1.0\r\nHost: test\r\n\r\n").send(vec![b'x'; 100_000]);
+        let answer = client.answer("GET");
+        assert_eq!(answer.reason(), "fresh-hot");
+        assert!(answer.whole && answer.body == numbered(200_000));
+        assert!(client.is_closed());
+    }
+    samovar_tests::server::soon("the lines of the log", || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let of = |version: &str| {
+            let end = format!("{version}\" 200");
+            text.lines().filter(|line| line.contains(&end) && line.contains("hot")).count()
+        };
+        (of("HTTP/1.0") >= 50 && of("HTTP/1.1") >= 20).then_some(())
+    });
 }
 
 /// What a client did not take of its answer goes to nobody else: connections of a core share a buffer.

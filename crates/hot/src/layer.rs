@@ -419,10 +419,23 @@ impl<S: Wire> Layer<S> {
         self.wait_for(Wait::Nothing, false);
     }
 
+    /// The client's last request is served: what waits is written, and what came behind the request is never processed
+    /// (RFC 9112 §9.6).
+    fn close_after_last(&mut self) {
+        self.input.clear();
+        self.settle_input();
+        self.state = State::Closing(Closing::Write);
+        self.wait_for(Wait::Nothing, false);
+    }
+
     /// Writes what is owed, closes our side, reads on until the client closes its own.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             if self.broken || self.has_stopped_taking() {
+                if !self.broken {
+                    self.conn.0.hub.side.on_dropped(&self.conn, Reject::SendTimeout);
+                    self.broken = true;
+                }
                 self.state = State::Closing(Closing::Done);
             }
             match self.state {

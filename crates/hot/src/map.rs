@@ -74,7 +74,7 @@ pub struct Grant {
     /// What the connection contributes to the answer: listener, TLS or not, a trusted peer. See
     /// [`crate::Accepted::listener`].
     pub listener: u32,
-    /// The raw Host value.
+    /// The raw Host value; empty for requests of HTTP/1.0 without one.
     pub host: Bytes,
     /// The raw request target, in origin form.
     pub target: Bytes,
@@ -214,7 +214,11 @@ impl HotMap {
         epoch: u64,
     ) -> Result<&Arc<Prepared>, Hot> {
         may_be_hot(head)?;
-        let host = head.host().unwrap_or_default();
+        // No `Host` is not an empty one, which the engine refuses.
+        let host = match head.host() {
+            Some(b"") => return Err(Hot::UnknownTarget),
+            host => host.unwrap_or_default(),
+        };
         let slot = self.find(listener, host, head.target.as_bytes()).ok_or(Hot::UnknownTarget)?;
         let mut why = Hot::UnknownVariant;
         for variant in &slot.variants {
@@ -483,7 +487,7 @@ fn may_be_hot(head: &Head<'_, '_>) -> Result<(), Hot> {
     let refusals = [
         (head.method != "GET" && head.method != "HEAD", Hot::MethodNotHot),
         (seen.upgrade, Hot::HasUpgrade),
-        (head.minor != 1 || seen.not_plain_connection, Hot::VersionNotHot),
+        (seen.odd_connection, Hot::ConnectionOptions),
         (head.framing != Framing::None, Hot::HasBody),
         (seen.expect, Hot::HasExpect),
         (seen.authorization, Hot::HasAuthorization),

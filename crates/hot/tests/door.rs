@@ -350,19 +350,84 @@ fn a_half_closed_client_gets_its_answers_but_not_for_ever() {
     });
 }
 
+/// What the hot tier writes for each version and each `Connection` is what the engine writes, and the connection ends or goes
+/// on alike (RFC 9112 §9.3).
 #[test]
-fn old_and_closing_requests_are_cold_and_close() {
-    for request in
-        ["GET /hot HTTP/1.0\r\nHost: a\r\n\r\n", "GET /hot HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"]
-    {
+fn old_and_closing_requests_are_hot_and_close_as_the_engine_does() {
+    for (line, connection) in [
+        ("HTTP/1.0", ""),
+        ("HTTP/1.0", "Connection: close\r\n"),
+        ("HTTP/1.0", "Connection: Keep-Alive\r\n"),
+        ("HTTP/1.0", "Connection: keep-alive, close\r\n"),
+        ("HTTP/1.0", "Connection: keep-alive\r\nConnection: close\r\n"),
+        ("HTTP/1.1", ""),
+        ("HTTP/1.1", "Connection: close\r\n"),
+        ("HTTP/1.1", "Connection: ,CLOSE ,\r\n"),
+        ("HTTP/1.1", "Connection: close\r\nConnection: keep-alive\r\n"),
+        ("HTTP/1.1", "Connection: keep-alive\r\n"),
+    ] {
         on_local(async {
-            let mut rig = rig(100_000);
-            rig.send(request).await;
-            let read = rig.read_all().await;
-            assert!(read.ends_with("cold /hot"), "{read}");
-            assert_eq!(rig.side.hits.get(), 0);
+            let mut read = Vec::new();
+            for path in ["/cold", "/hot", "/large"] {
+                let mut rig = rig(1_000_000);
+                // What came behind a last request is not looked at; else it is answered, and ends the connection.
+                let last = "GET /cold HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+                rig.send(&format!("GET {path} {line}\r\nHost: a\r\n{connection}\r\n{last}")).await;
+                let text = rig.read_all().await;
+                assert_eq!(rig.side.hits.get(), u64::from(path != "/cold"), "{line} {connection:?} {path}");
+                let first = text.split("\r\n\r\n").next().unwrap();
+                let of_hop: Vec<_> = first
+                    .lines()
+                    .filter(|l| l.starts_with("HTTP/") || l.starts_with("connection: "))
+                    .map(str::to_owned)
+                    .collect();
+                read.push((of_hop, text.matches("HTTP/1.").count()));
+                assert!(matches!(rig.end().await, End::Closed));
+            }
+            assert_eq!((&read[0], &read[0]), (&read[1], &read[2]), "{line} {connection:?}");
         });
     }
+}
+
+#[test]
+fn a_last_hot_response_is_whole_for_a_client_that_goes_on_sending() {
+    on_local(async {
+        // Less room than the answer takes, on either way.
+        let mut rig = rig(1_000);
+        let surplus = "GET /cold HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100);
+        let (mut from, mut to) = tokio::io::split(rig.client);
+        let sending = spawn_local(async move {
+            to.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.unwrap();
+            // The server closes only its own side: this does not fail.
+            to.write_all(surplus.as_bytes()).await.unwrap();
+            to
+        });
+        let mut all = Vec::new();
+        from.read_to_end(&mut all).await.unwrap();
+        assert!(String::from_utf8(all).unwrap().ends_with(&"x".repeat(200_000)));
+        rig.client = from.unsplit(sending.await.unwrap());
+        assert!(rig.called().is_empty());
+        assert!(matches!(rig.end().await, End::Closed));
+    });
+}
+
+#[test]
+fn a_last_hot_response_that_nobody_reads_is_given_up() {
+    on_local(async {
+        let mut rig = rig(50);
+        rig.send("GET /large HTTP/1.0\r\nHost: a\r\n\r\n").await;
+        sleep(Duration::from_millis(4_600)).await;
+        assert_eq!(rig.hub.connections(), 0);
+        assert_eq!(*rig.side.dropped.borrow(), [Reject::SendTimeout]);
+        // One that reads and never closes its own side is let go of, too.
+        let mut rig = rig_with(1_000_000, limits());
+        rig.send("GET /hot HTTP/1.0\r\nHost: a\r\n\r\n").await;
+        let mut all = Vec::new();
+        rig.client.read_to_end(&mut all).await.unwrap();
+        assert_eq!(rig.hub.connections(), 1, "what the client may still send is read for a while");
+        sleep(Duration::from_millis(2_200)).await;
+        assert_eq!(rig.hub.connections(), 0);
+    });
 }
 
 #[test]

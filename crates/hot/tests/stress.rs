@@ -45,6 +45,8 @@ use tokio::task::LocalSet;
 #[derive(Clone, Debug)]
 enum Kind {
     Hot(usize),
+    /// Of HTTP/1.0, and the connection goes on.
+    HotOld(usize),
     Cold(u16),
     Slow(u16),
     Stream(u16),
@@ -68,6 +70,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         6 => (0..HOT_SIZES.len() - 1).prop_map(Kind::Hot),
         1 => Just(Kind::Hot(HOT_SIZES.len() - 1)),
+        1 => (0..HOT_SIZES.len()).prop_map(Kind::HotOld),
         3 => any::<u16>().prop_map(Kind::Cold),
         2 => any::<u16>().prop_map(Kind::Slow),
         2 => any::<u16>().prop_map(Kind::Stream),
@@ -82,11 +85,16 @@ fn kind() -> impl Strategy<Value = Kind> {
 
 impl Kind {
     fn write(&self, to: &mut Vec<u8>) {
+        if let Kind::HotOld(i) = self {
+            let head = format!("GET /hot/{i} HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
+            return to.extend(head.bytes());
+        }
         let mut put = |line: String, fields: &str, body: &[u8]| {
             to.extend(format!("{line} HTTP/1.1\r\nHost: a\r\nUser-Agent: stress\r\n{fields}\r\n").bytes());
             to.extend(body);
         };
         match self {
+            Kind::HotOld(_) => {}
             Kind::Hot(i) => put(format!("GET /hot/{i}"), "", b""),
             Kind::HotButCold(i) => put(format!("GET /hot/{i}"), "Cookie: a=b\r\n", b""),
             Kind::Cold(n) => put(format!("GET /cold/{n}"), "", b""),
@@ -163,8 +171,8 @@ async fn service(request: Request<Incoming>) -> Result<Response<Body>, Infallibl
 }
 
 /// What is compared: not Age, Cache-Status and Date.
-fn essence(answer: &Answer) -> (u16, Option<&str>, &[u8]) {
-    (answer.status, answer.field("content-type"), &answer.body)
+fn essence(answer: &Answer) -> (u16, Option<&str>, Option<&str>, &[u8]) {
+    (answer.status, answer.field("content-type"), answer.field("connection"), &answer.body)
 }
 
 async fn talk(stream: tokio::io::DuplexStream, bytes: &[u8], dice: Dice) -> Vec<u8> {
@@ -231,7 +239,7 @@ fn check(kinds: &[Kind], malformed: bool, pipe: usize, seed: u64) {
     if malformed {
         assert_eq!(got.last().map(|a| a.status), Some(400));
     }
-    let hot = kinds.iter().filter(|k| matches!(k, Kind::Hot(_))).count();
+    let hot = kinds.iter().filter(|k| matches!(k, Kind::Hot(_) | Kind::HotOld(_))).count();
     assert_eq!(side.hits.get(), hot as u64, "every hot request was answered below hyper, no other");
     assert_eq!(side.rejects.borrow().len(), usize::from(malformed));
     assert!(got.iter().all(|a| a.status == StatusCode::OK || malformed));

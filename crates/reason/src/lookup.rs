@@ -77,7 +77,7 @@ reasons! {
         HasBody = "hot-body", "the request carries a body", "";
         HasUpgrade = "hot-upgrade", "the request asks for another protocol", "";
         MethodNotHot = "hot-method", "only GET is answered from the hot tier, and HEAD where the same rule holds for both", "";
-        VersionNotHot = "hot-version", "only HTTP/1.1 keep-alive requests are answered from the hot tier", "";
+        ConnectionOptions = "hot-connection", "the request's Connection field names more than `close` and `keep-alive`", "";
         UnknownTarget = "hot-unknown-target", "no prepared answer has this target", "";
         UnknownVariant = "hot-unknown-variant", "prepared answers exist, none for these request fields", "";
         Expired = "hot-expired", "the answer is not fresh", "";

@@ -29,10 +29,66 @@ pub(crate) struct Seen {
     pub(crate) condition: bool,
     pub(crate) expect: bool,
     pub(crate) upgrade: bool,
-    /// `Connection` says `close`, or anything but `keep-alive`.
-    pub(crate) not_plain_connection: bool,
+    /// `Connection` names something beside `close` and `keep-alive`.
+    pub(crate) odd_connection: bool,
+    /// See there; set once all lines have been seen.
+    pub(crate) persistence: Persistence,
+    /// `Connection` names `close`.
+    close: bool,
+    /// `Connection` names `keep-alive`.
+    keep_alive: bool,
     length: Option<u64>,
     chunked: bool,
+}
+
+/// Whether the connection goes on after the response, and in which version the client speaks (RFC 9112 §9.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Persistence {
+    /// HTTP/1.1: it goes on.
+    #[default]
+    Persistent,
+    /// HTTP/1.1 with `close`.
+    Close,
+    /// HTTP/1.0 with `keep-alive`: it goes on.
+    OldPersistent,
+    /// HTTP/1.0 otherwise.
+    OldClose,
+}
+
+impl Persistence {
+    fn of(minor: u8, close: bool, keep_alive: bool) -> Persistence {
+        match (minor, close, keep_alive) {
+            (1, false, _) => Persistence::Persistent,
+            (1, true, _) => Persistence::Close,
+            (_, false, true) => Persistence::OldPersistent,
+            _ => Persistence::OldClose,
+        }
+    }
+
+    /// Rewrites the head of a response, the last thing in `out`, for this client: version and `Connection` as the engine
+    /// writes them. Prepared heads are those of persistent HTTP/1.1 connections.
+    pub(crate) fn adapt_head(self, out: &mut Vec<u8>, head_at: usize) {
+        let option: &[u8] = match self {
+            Persistence::Persistent => return,
+            Persistence::Close => b"connection: close\r\n",
+            Persistence::OldPersistent => b"connection: keep-alive\r\n",
+            Persistence::OldClose => b"",
+        };
+        if self != Persistence::Close
+            && let Some(minor) = out.get_mut(head_at + b"HTTP/1.".len())
+        {
+            *minor = b'0';
+        }
+        // In place of the empty line, which then comes again.
+        out.truncate(out.len().saturating_sub(2));
+        out.extend_from_slice(option);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Whether the connection ends with the response.
+    pub(crate) fn ends(self) -> bool {
+        matches!(self, Persistence::Close | Persistence::OldClose)
+    }
 }
 
 /// The number of a field line, from 1; 0 for none.
@@ -65,6 +121,7 @@ pub(super) fn look_over(fields: &[Header<'_>], minor: u8) -> Result<Seen, Reject
     if !seen.host.is_there() && minor == 1 {
         return Err(Reject::BadHost);
     }
+    seen.persistence = Persistence::of(minor, seen.close, seen.keep_alive);
     Ok(seen)
 }
 
@@ -111,10 +168,20 @@ impl Seen {
 
     fn take_connection(&mut self, value: &[u8]) {
         if value.eq_ignore_ascii_case(b"keep-alive") {
+            self.keep_alive = true;
             return;
         }
-        self.not_plain_connection = true;
-        self.upgrade |= value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(b"upgrade"));
+        for option in value.split(|&b| b == b',') {
+            match option.trim_ascii() {
+                b"" => {}
+                o if o.eq_ignore_ascii_case(b"close") => self.close = true,
+                o if o.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
+                o => {
+                    self.odd_connection = true;
+                    self.upgrade |= o.eq_ignore_ascii_case(b"upgrade");
+                }
+            }
+        }
     }
 
     /// `no-cache` and `max-age=0` are what a reload button sends.

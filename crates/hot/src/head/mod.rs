@@ -15,6 +15,7 @@ mod judge;
 mod known;
 mod lines;
 
+pub(crate) use fields::Persistence;
 pub(crate) use known::Known;
 
 use crate::Limits;

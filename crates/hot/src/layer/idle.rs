@@ -3,7 +3,7 @@
 //! Not here: what happens to a request once it is cold.
 
 use super::{Layer, State};
-use crate::head::{self, Head};
+use crate::head::{self, Head, Persistence};
 use crate::hub::{ConnHandle, HotHit};
 use crate::limits::{Overdue, Wait};
 use crate::map::HotMap;
@@ -30,6 +30,8 @@ enum Heads {
     Rejected(Reject),
     /// The next request is the connection's last, if nothing comes behind it.
     PerhapsLast,
+    /// The request just served is the connection's last, as its client wishes; the response waits to be written.
+    Ended,
 }
 
 impl<S: Wire> Layer<S> {
@@ -69,6 +71,10 @@ impl<S: Wire> Layer<S> {
                 }
                 Heads::Rejected(reject) => {
                     self.refuse_head(reject);
+                    return Poll::Ready(Ok(true));
+                }
+                Heads::Ended => {
+                    self.close_after_last();
                     return Poll::Ready(Ok(true));
                 }
                 Heads::PerhapsLast => {
@@ -217,9 +223,9 @@ impl<S: Wire> Layer<S> {
             }
         };
         match taken {
-            Ok(len_bytes) => {
+            Ok((len_bytes, ends)) => {
                 input.consume(len_bytes);
-                Ok(None)
+                Ok(ends.then_some(Heads::Ended))
             }
             Err(what) => Ok(Some(what)),
         }
@@ -238,13 +244,14 @@ struct Way<'a, S> {
 }
 
 impl<S: Wire> Way<'_, S> {
-    /// Answers a head if it is hot, and says how long it is; otherwise says what it is.
+    /// Answers a head if it is hot, and says how long it is and whether the connection ends with it; otherwise says what
+    /// it is.
     fn answer(
         &mut self,
         cx: &mut Context<'_>,
         map: &HotMap,
         head: &Head<'_, '_>,
-    ) -> io::Result<Result<usize, Heads>> {
+    ) -> io::Result<Result<(usize, bool), Heads>> {
         let (now_ns, conn) = (self.now_ns, &self.conn.0);
         if conn.is_used_up(now_ns / 1_000_000) {
             let alone = self.here_bytes == head.len_bytes;
@@ -258,14 +265,16 @@ impl<S: Wire> Way<'_, S> {
             Err(why) => return Ok(Err(not_hot(self.conn, head, why))),
         };
         let mut progress = false;
-        let body_bytes = put_answer(self.out, self.io, cx, (prepared, share), now_ns, &mut progress)?;
+        let persistence = head.seen.persistence;
+        let what = (&**prepared, share, persistence);
+        let body_bytes = put_answer(self.out, self.io, cx, what, now_ns, &mut progress)?;
         if progress {
             *self.unflushed = true;
             conn.write_went_on();
         }
         conn.requests.set(conn.requests.get() + 1);
         conn.hub.side.on_hot(self.conn, HotHit { prepared, share, head, body_bytes, now_ns });
-        Ok(Ok(head.len_bytes))
+        Ok(Ok((head.len_bytes, persistence.ends())))
     }
 }
 
@@ -274,11 +283,15 @@ fn put_answer<S: AsyncWrite + Unpin>(
     out: &mut Out,
     io: &mut S,
     cx: &mut Context<'_>,
-    (prepared, share): (&Prepared, Share),
+    (prepared, share, persistence): (&Prepared, Share, Persistence),
     now_ns: u64,
     progress: &mut bool,
 ) -> io::Result<u64> {
+    let head_at = out.buf.len();
     prepared.write_head_of(share, now_ns / 1_000_000, &mut out.buf);
+    if persistence != Persistence::Persistent {
+        persistence.adapt_head(&mut out.buf, head_at);
+    }
     let (start, end) = share.bytes(prepared.body_bytes());
     let bytes = end.saturating_sub(start);
     if bytes > COPY_MAX_BYTES {

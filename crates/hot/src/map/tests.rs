@@ -63,8 +63,9 @@ fn each_refusal_has_its_reason() {
         ("HEAD /x", "", Hot::MethodNotHot),
         ("OPTIONS /x", "", Hot::MethodNotHot),
         ("get /x", "", Hot::MethodNotHot),
-        ("GET /x", "Connection: close\r\n", Hot::VersionNotHot),
-        ("GET /x", "Connection: keep-alive, x\r\n", Hot::VersionNotHot),
+        ("GET /x", "Connection: keep-alive, x\r\n", Hot::ConnectionOptions),
+        ("GET /x", "Connection: close, \u{e9}\r\n", Hot::ConnectionOptions),
+        ("GET /x", "Connection: x\r\nConnection: close\r\n", Hot::ConnectionOptions),
         ("GET /x", "Connection: Upgrade\r\n", Hot::HasUpgrade),
         ("GET /x", "Upgrade: h2c\r\n", Hot::HasUpgrade),
         ("GET /x", "Content-Length: 1\r\n", Hot::HasBody),
@@ -93,7 +94,16 @@ fn each_refusal_has_its_reason() {
     }
     let many = "X: y\r\n".repeat(64);
     assert_eq!(ask(&map, "GET /x", &many), Err(Hot::TooManyFields));
-    assert_eq!(ask_at(&map, "GET /x HTTP/1.0\r\nHost: a\r\n\r\n", 1, 0, 7), Err(Hot::VersionNotHot));
+    for fields in ["close", "Keep-Alive, Close", "", ",", "keep-alive\r\nConnection: close"] {
+        assert_eq!(ask(&map, "GET /x", &format!("Connection: {fields}\r\n")), Ok("x".into()), "{fields}");
+    }
+    assert_eq!(ask_at(&map, "GET /x HTTP/1.0\r\nHost: a\r\n\r\n", 1, 0, 7), Ok("x".into()));
+    // A request without a host is not one with an empty host, which the engine refuses.
+    assert_eq!(ask_at(&map, "GET /x HTTP/1.0\r\n\r\n", 1, 0, 7), Err(Hot::UnknownTarget));
+    let hostless = map_of([Grant { host: Bytes::new(), ..grant("/x", "x") }]);
+    assert_eq!(ask_at(&hostless, "GET /x HTTP/1.0\r\n\r\n", 1, 0, 7), Ok("x".into()));
+    assert_eq!(ask_at(&hostless, "GET /x HTTP/1.1\r\nHost:\r\n\r\n", 1, 0, 7), Err(Hot::UnknownTarget));
+    assert_eq!(ask_at(&hostless, "GET /x HTTP/1.0\r\nHost: a\r\n\r\n", 1, 0, 7), Err(Hot::UnknownTarget));
     let get = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
     assert_eq!(ask_at(&map, get, 2, 0, 7), Err(Hot::UnknownTarget), "another listener");
     assert_eq!(ask_at(&map, get, 1, 1_000, 7), Err(Hot::Expired));

@@ -306,7 +306,7 @@ pub fn record_hot(core: &Core, peer: Option<SocketAddr>, hit: &HotHit<'_>) {
         client: peer.map_or_else(|| "unix:".into(), |a| a.ip().to_canonical().to_string().into()),
         method: if hit.head.method == "GET" { "GET" } else { "HEAD" }.into(),
         url: samovar_trace::redact_url(key.split('\n').next().unwrap_or(key)),
-        version: "HTTP/1.1",
+        version: if hit.head.minor == 0 { "HTTP/1.0" } else { "HTTP/1.1" },
         status: hit.share.status().as_u16(),
         body_bytes: hit.body_bytes,
         tier: Tier::Hot,

@@ -11,7 +11,7 @@ use super::route::{is_of_files_alone, route_as};
 use crate::compress::Row;
 use crate::state::Snapshot;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, Method, Version, header};
+use http::{HeaderMap, HeaderName, Method, header};
 use samovar_cache::{Body, Entry, HotCopy};
 use samovar_hot::{CookieWish, Grant, Lifetime, Prepared, StateCell, VaryValue};
 use samovar_policy::{ReuseDecision, Verdict};
@@ -110,15 +110,13 @@ fn grant(
     if let Some(why) = barred(rule, entry, decision) {
         return Err(why);
     }
-    if x.version != Version::HTTP_11 {
-        return Err(Hot::VersionNotHot);
-    }
     let target = match (x.uri.authority(), x.uri.path_and_query()) {
         (None, Some(target)) if x.uri.path().starts_with('/') => target.as_str(),
         _ => return Err(Hot::TargetForm),
     };
     refuse_by_fields(x)?;
-    let host = x.headers.get(header::HOST).ok_or(Hot::TargetForm)?;
+    // HTTP/1.0 may lack it.
+    let host = x.headers.get(header::HOST).map_or(&b""[..], |host| host.as_bytes());
     let site = route.site_in(snapshot).ok_or(Hot::NotStored)?;
     let vary = VaryValue::of(names(x, snapshot, rule, entry).iter(), &x.headers).ok_or(Hot::TooManyFields)?;
     let mut headers: HeaderMap = entry.headers();
@@ -159,7 +157,7 @@ fn grant(
     }
     let grant = Grant {
         listener: x.conn.listener,
-        host: Bytes::copy_from_slice(host.as_bytes()),
+        host: Bytes::copy_from_slice(host),
         target: Bytes::copy_from_slice(target.as_bytes()),
         vary,
         cookies: if is_of_files_alone(snapshot, site, route.target, route.asked_path()) {
