@@ -31,7 +31,7 @@ why() {
     openssl) echo "the TLS tests hold a connection with it, and it makes certificates for a try" ;;
     valgrind) echo "it counts the instructions of a hot answer" ;;
     node | npm) echo "the public HTTP cache suite is written for it; nothing else here is" ;;
-    python3) echo "the tests of thirst talk to its HTTP and TLS, and read reports with it" ;;
+    python3) echo "tests talk to its HTTP and TLS, as an origin and as a server under load, and read reports with it" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
     php-gd) echo "the gallery draws its thumbnails with it" ;;
     *) echo "it is needed" ;;

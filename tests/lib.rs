@@ -16,6 +16,7 @@ pub mod client;
 pub mod origin;
 pub mod php;
 pub mod raw;
+pub mod real;
 pub mod server;
 pub mod tiers;
 

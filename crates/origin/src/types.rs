@@ -1,10 +1,11 @@
 //! What an origin is asked, and what it answers.
 
+use crate::ReuseAfterBody;
 use crate::http::Switched;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::combinators::BoxBody;
-use samovar_reason::Upstream;
+use samovar_reason::{Reuse, Upstream};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -144,6 +145,8 @@ pub struct Timing {
     pub first_byte_us: u64,
     /// The connection had been used before.
     pub reused: bool,
+    /// Why the connection carries no request after this one, where that is our decision.
+    pub last_use: Option<Reuse>,
 }
 
 /// How far a failed attempt got, for the retry verdict.
@@ -210,6 +213,8 @@ pub struct UpstreamLimits {
     pub head_max_bytes: usize,
     /// A name is looked up again after this. Default 10 s.
     pub resolve_every: Duration,
+    /// Whether a connection is used again after it carried content. Default: as method and status allow.
+    pub reuse_after_body: ReuseAfterBody,
 }
 
 impl Default for UpstreamLimits {
@@ -226,6 +231,7 @@ impl Default for UpstreamLimits {
             idle_timeout: Duration::from_secs(55),
             head_max_bytes: 64 * 1024,
             resolve_every: Duration::from_secs(10),
+            reuse_after_body: ReuseAfterBody::Auto,
         }
     }
 }

@@ -20,7 +20,7 @@ pub use client::Reject;
 pub use coding::Coding;
 pub use gate::{Change, Gate};
 pub use lookup::{Hot, Lookup, Route};
-pub use origin::{Files, Upstream};
+pub use origin::{Files, Reuse, Upstream};
 pub use store::{Lifetime, Store};
 pub use upgrade::Upgrade;
 
@@ -58,6 +58,7 @@ pub fn all() -> Vec<Row> {
     rows.extend(Store::rows());
     rows.extend(Lifetime::rows());
     rows.extend(Upstream::rows());
+    rows.extend(Reuse::rows());
     rows.extend(Elect::rows());
     rows.extend(Unusable::rows());
     rows.extend(Retry::rows());

@@ -33,6 +33,16 @@ reasons! {
 }
 
 reasons! {
+    /// Why a connection to an origin carries no request after this one.
+    Reuse, "reuse" {
+        ContentUndefined = "content-undefined", "the request carried content that its method gives no meaning, and what the origin left unread it would take for the next request", "send no content with GET, HEAD, DELETE and OPTIONS";
+        ContentUnfinished = "content-unfinished", "the origin responded before all of the request's content was sent, so it may not have read it", "";
+        ContentRefused = "content-refused", "the origin responded with an error or a redirection to a request with content, so it may not have read it", "";
+        AfterBodyNever = "reuse-after-body-never", "the upstream's `reuse_after_body` is \"never\", and the request carried content", "set `reuse_after_body = \"auto\"`, if the origin reads all content";
+    }
+}
+
+reasons! {
     /// Why files gave no answer.
     Files, "files" {
         NotFound = "file-not-found", "there is no such file", "";

@@ -46,6 +46,7 @@ reasons! {
         Protected = "protected", "the rule lets in only some (`allow`, `deny`, `basic_auth`), so its answers are not shared", "list `protected` in the rule's `override`, if whoever is let in may see the same";
         Abandoned = "abandoned", "every client left and the rest was not worth fetching", "";
         AdmitAfter = "admit-after", "fewer requests than `admit_after` have asked for it", "lower `admit_after`";
+        RequestBody = "request-body", "the request carried content, which is not in the key, so its response is for this request alone", "";
         Bypassed = "bypassed", "the request did not go through the cache", "";
     }
 }

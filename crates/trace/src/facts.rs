@@ -98,6 +98,7 @@ pub(crate) fn tell(fact: &Fact) -> Told {
         Fact::Attempt { target, status, connect_us, first_byte_us, reused } => {
             attempt(target, *status, *connect_us, *first_byte_us, *reused)
         }
+        Fact::LastUse(reason) => Told::because("last-use", *reason),
         Fact::Files(reason, detail) => Told::because("files", *reason).detail(detail.clone()),
         Fact::Reject(reason) => Told::because("reject", *reason),
         Fact::Selected(what) => Told::plain("selected", "what the client's conditions or range came to")
@@ -148,6 +149,7 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
         }
         Fact::Retry(_, text) => text.len(),
         Fact::Attempt { .. }
+        | Fact::LastUse(_)
         | Fact::Lookup(..)
         | Fact::Store(_)
         | Fact::Lifetime(..)
@@ -209,8 +211,8 @@ fn attempt(target: &str, status: u16, connect_us: u64, first_byte_us: u64, reuse
 pub(crate) mod tests {
     use super::*;
     use samovar_reason::{
-        Change, Coding, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable,
-        Upstream,
+        Change, Coding, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Reuse, Route, Store,
+        Unusable, Upstream,
     };
 
     /// One fact of every kind with every reason it can have.
@@ -257,6 +259,7 @@ pub(crate) mod tests {
         all.extend(Files::ALL.iter().map(|r| Fact::Files(*r, text())));
         all.extend(Gate::ALL.iter().map(|r| Fact::Gate(*r, text())));
         all.extend(Change::ALL.iter().map(|r| Fact::Change(*r, text())));
+        all.extend(Reuse::ALL.iter().map(|r| Fact::LastUse(*r)));
         all.extend(Coding::ALL.iter().map(|r| Fact::Coding(*r, Some("br"))));
         all.extend(Reject::ALL.iter().map(|r| Fact::Reject(*r)));
         all

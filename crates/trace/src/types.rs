@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use samovar_reason::{
-    Change, Coding, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Route, Store, Unusable,
+    Change, Coding, Elect, Files, Gate, Hot, Lifetime, Lookup, Reject, Retry, Reuse, Route, Store, Unusable,
     Upgrade, Upstream,
 };
 
@@ -65,6 +65,8 @@ pub enum Fact {
         /// The connection had served before.
         reused: bool,
     },
+    /// Why the connection of that attempt carries no other request.
+    LastUse(Reuse),
     /// Files said no; detail for those who may see it.
     Files(Files, String),
     /// Refused at the door.

@@ -20,6 +20,7 @@ mod reply;
 use crate::connect::Socket;
 use crate::peer::Peer;
 use crate::pool::{Opened, Permit, Pool, PoolStats};
+use crate::reuse::{Carried, last_use};
 use crate::upload::holding;
 use crate::{Answer, Asked, AskedBody, Failure, FastCgiSettings, Reached, Timing};
 use bytes::{Bytes, BytesMut};
@@ -99,6 +100,7 @@ struct Ready {
     opening: Bytes,
     body: Option<AskedBody>,
     body_bytes: u64,
+    has_content: bool,
     method: Method,
 }
 
@@ -189,9 +191,9 @@ impl FastCgi {
             let mut exchange = request.on(idle.socket, &self.say);
             match self.head(&mut exchange).await {
                 Ok(head) => {
-                    let timing = Timing { connect_us: 0, first_byte_us: micros(begun), reused: true };
+                    let timing = Timing { first_byte_us: micros(begun), reused: true, ..Timing::default() };
                     let live = self.live(exchange, idle.opened, permit, core);
-                    return reply::answer(live, head, &request.method, timing);
+                    return self.answer(live, head, &request, timing);
                 }
                 Err(failure) if failure.reason != Upstream::Reset || exchange.heard() => return Err(failure),
                 Err(_) => {}
@@ -205,8 +207,24 @@ impl FastCgi {
         let begun = Instant::now();
         let mut exchange = request.on(socket, &self.say);
         let head = self.head_from_new(core, &mut exchange).await?;
-        let timing = Timing { connect_us, first_byte_us: micros(begun), reused: false };
-        reply::answer(self.live(exchange, opened, permit, core), head, &request.method, timing)
+        let timing = Timing { connect_us, first_byte_us: micros(begun), ..Timing::default() };
+        self.answer(self.live(exchange, opened, permit, core), head, &request, timing)
+    }
+
+    /// Records have lengths of their own, but an application that leaves its input unread may lose its place among them.
+    fn answer(
+        &self,
+        mut live: Live,
+        head: Head,
+        request: &Ready,
+        mut timing: Timing,
+    ) -> Result<Answer, Failure> {
+        let early = !live.exchange.input_is_over();
+        let Ready { method, has_content, .. } = request;
+        let carried = Carried { method, has_content: *has_content, status: head.status, early };
+        timing.last_use = last_use(&carried, self.settings.limits.reuse_after_body);
+        live.stays = timing.last_use.is_none();
+        reply::answer(live, head, method, timing)
     }
 
     async fn prepare(&self, asked: &mut Asked, script: &Script) -> Result<Ready, Failure> {
@@ -232,7 +250,13 @@ impl FastCgi {
         codec::begin(&mut opening);
         codec::stream(&mut opening, Outward::Params, &pairs);
         codec::end_of_stream(&mut opening, Outward::Params);
-        Ok(Ready { opening: opening.freeze(), body, body_bytes: bytes.unwrap_or(0), method: method.clone() })
+        Ok(Ready {
+            opening: opening.freeze(),
+            has_content: body.is_some(),
+            body,
+            body_bytes: bytes.unwrap_or(0),
+            method: method.clone(),
+        })
     }
 
     async fn head(&self, exchange: &mut Exchange) -> Result<Head, Failure> {
@@ -243,7 +267,7 @@ impl FastCgi {
 
     fn live(self: &Arc<Self>, mut exchange: Exchange, opened: Opened, permit: Permit, core: usize) -> Live {
         exchange.set_limit(self.settings.limits.body_timeout, true);
-        Live { exchange, opened, permit, upstream: Arc::clone(self), core }
+        Live { exchange, opened, permit, upstream: Arc::clone(self), core, stays: true }
     }
 
     /// A connection from the shelves that the application has neither closed nor said anything on, as the system knows it.

@@ -29,13 +29,15 @@ pub(super) struct Live {
     pub(super) permit: Permit,
     pub(super) upstream: Arc<FastCgi>,
     pub(super) core: usize,
+    /// The connection may carry another request (`reuse`).
+    pub(super) stays: bool,
 }
 
 impl Live {
     /// The request is over: the connection goes to the shelf if it is at rest.
     fn give_back(self) {
-        let Live { exchange, opened, permit, upstream, core } = self;
-        if let Some(socket) = exchange.into_socket() {
+        let Live { exchange, opened, permit, upstream, core, stays } = self;
+        if let Some(socket) = exchange.into_socket().filter(|_| stays) {
             upstream.park(core, socket, opened);
         }
         // Only now, so that whoever is next in the queue finds the connection on the shelf.

@@ -27,7 +27,7 @@ pub(super) struct Held {
     pub(super) permit: Permit,
     pub(super) upstream: Arc<HttpUpstream>,
     pub(super) going: Going,
-    /// The head promised that the connection stays.
+    /// The head promised that the connection stays, and the origin is believed (`reuse`).
     pub(super) keeps_alive: bool,
 }
 

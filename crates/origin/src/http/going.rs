@@ -69,6 +69,11 @@ impl Going {
         self.broken = None;
     }
 
+    /// The request carries content, be it empty.
+    pub(super) fn has_body(&self) -> bool {
+        self.has_body
+    }
+
     /// Bytes that left, as far as the system tells.
     pub(super) fn written_bytes(&self) -> u64 {
         self.written_bytes

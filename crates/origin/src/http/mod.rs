@@ -25,6 +25,7 @@ pub use told::pseudonym;
 
 use crate::peer::Peer;
 use crate::pool::{Permit, Pool, PoolStats};
+use crate::reuse::{Carried, last_use};
 use crate::upload::holding;
 use crate::{Answer, Asked, Failure, HttpSettings, Interim, Reached, Timing};
 use coming::Held;
@@ -164,8 +165,16 @@ impl HttpUpstream {
             match self.head(&mut connection, &mut going, &whose).await {
                 Ok(head) => {
                     let now = Instant::now();
-                    let timing = Timing { connect_us: 0, first_byte_us: micros(begun, now), reused: true };
-                    return self.answer(head, timing, connection, going, (permit, place), now);
+                    let timing =
+                        Timing { first_byte_us: micros(begun, now), reused: true, ..Timing::default() };
+                    return self.answer(
+                        head,
+                        (timing, now),
+                        connection,
+                        going,
+                        &whose.method,
+                        (permit, place),
+                    );
                 }
                 Err(Headless::Unsent(_)) => {}
                 Err(Headless::Silent(_)) if repeatable => {}
@@ -183,9 +192,9 @@ impl HttpUpstream {
         let timing = Timing {
             connect_us: micros(begun, connected),
             first_byte_us: micros(connected, now),
-            reused: false,
+            ..Timing::default()
         };
-        self.answer(head, timing, connection, going, (permit, place), now)
+        self.answer(head, (timing, now), connection, going, &whose.method, (permit, place))
     }
 
     /// A connection from the shelves that is alive and silent. The system itself is asked: what the reactor has not heard
@@ -269,11 +278,11 @@ impl HttpUpstream {
     fn answer(
         self: &Arc<Self>,
         came: Came,
-        timing: Timing,
+        (mut timing, now): (Timing, Instant),
         connection: Connection,
         going: Going,
+        method: &Method,
         (permit, place): (Permit, Option<switched::Place>),
-        now: Instant,
     ) -> Result<Answer, Failure> {
         let Head { status, headers, framing, keeps_alive } = match came {
             Came::Head(head) => head,
@@ -283,6 +292,10 @@ impl HttpUpstream {
                 return Ok(Answer { status, headers, body, timing });
             }
         };
+        let (has_content, early) = (going.has_body(), !going.is_over());
+        let carried = Carried { method, has_content, status, early };
+        timing.last_use = last_use(&carried, self.settings.limits.reuse_after_body).filter(|_| keeps_alive);
+        let keeps_alive = keeps_alive && timing.last_use.is_none();
         let held = Held { connection, permit, upstream: Arc::clone(self), going, keeps_alive };
         let body = coming::body(held, Decoder::new(framing), now)?;
         Ok(Answer { status, headers, body, timing })

@@ -4,7 +4,7 @@ use crate::app::*;
 use crate::ask::*;
 use bytes::Bytes;
 use http::Method;
-use samovar_origin::{AnswerBody, Asked, Reached, UpstreamLimits};
+use samovar_origin::{AnswerBody, Asked, Reached, ReuseAfterBody, UpstreamLimits};
 use samovar_reason::Upstream;
 use std::io::Write;
 use std::path::Path;
@@ -149,7 +149,44 @@ async fn an_application_that_answers_before_it_reads_is_heard() {
     let body =
         tokio::time::timeout(Duration::from_secs(20), bytes_of(answer)).await.expect("a deadlock").unwrap();
     assert_eq!(body.len(), BYTES);
-    assert_eq!(app.fastcgi.stats().idle, 1);
+    assert_eq!(
+        app.fastcgi.stats().idle,
+        0,
+        "a response before the end of the content is the connection's last"
+    );
+}
+
+/// Where an application may have left content unread it may have lost its place among the records.
+#[tokio::test]
+async fn after_content_a_connection_goes_on_only_where_it_was_read() {
+    for (method, status, after_body, goes_on) in [
+        (Method::POST, 200, ReuseAfterBody::Auto, true),
+        (Method::PUT, 303, ReuseAfterBody::Auto, true),
+        (Method::POST, 404, ReuseAfterBody::Auto, false),
+        (Method::POST, 302, ReuseAfterBody::Auto, false),
+        (Method::GET, 200, ReuseAfterBody::Auto, false),
+        (Method::DELETE, 200, ReuseAfterBody::Auto, false),
+        (Method::POST, 200, ReuseAfterBody::Never, false),
+    ] {
+        let app = App::scripted(move |mut stream, _| {
+            while read_request(&mut stream) {
+                let head = format!("Status: {status}\r\n\r\nbody");
+                stream.write_all(&joined(&[out(&head), end(0, 0)])).unwrap();
+            }
+        });
+        let app = under(&app, UpstreamLimits { reuse_after_body: after_body, ..UpstreamLimits::default() });
+        let asked = Asked { method: method.clone(), ..post("/x.php", "", b"content".to_vec(), true) };
+        let answer = app.ask(asked).await.unwrap();
+        assert_eq!(answer.timing.last_use.is_none(), goes_on, "{method} {status}");
+        assert_eq!(whole(answer).await.unwrap(), "body");
+        until("the permit is free", || app.fastcgi.stats().busy == 0).await;
+        let stats = app.fastcgi.stats();
+        assert_eq!(
+            (stats.open, stats.idle),
+            (usize::from(goes_on), usize::from(goes_on)),
+            "{method} {status}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -246,7 +246,7 @@ async fn both_directions_flow_at_once() {
         assert_eq!(next(&mut answer).await.unwrap().unwrap().into_data().unwrap(), "abc");
     }
     assert_eq!(upstream.stats().busy, 0);
-    assert_eq!(upstream.stats().idle, 1);
+    assert_eq!(upstream.stats().idle, 0, "an origin that responds early may have left content unread");
 }
 
 #[tokio::test]
@@ -291,5 +291,5 @@ async fn an_upload_goes_on_beside_an_answer_that_nobody_reads() {
     }
     until("the whole upload", || taken.try_recv().is_ok()).await;
     assert_eq!(whole(answer).await.unwrap(), "ok");
-    until("the connection's rest", || upstream.stats().idle == 1).await;
+    until("the connection's end", || upstream.stats().open == 0).await;
 }

@@ -25,6 +25,8 @@ pub struct UpstreamShape {
     /// Requests at once, of all members together; absent where a single member's own bound is all.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_connections: Option<usize>,
+    /// Whether a connection is used again after it carried content: `auto` or `never`.
+    reuse_after_body: &'static str,
     /// Requests waiting before all members.
     waiting: usize,
     /// Its members.
@@ -244,6 +246,7 @@ fn shape(state: UpstreamState, warnings: Vec<String>) -> UpstreamShape {
         name: state.name,
         balance: state.method.word(),
         max_connections: state.gate.map(|gate| gate.max),
+        reuse_after_body: state.reuse_after_body.word(),
         waiting: state.gate.map_or(0, |gate| gate.waiting)
             + state.members.iter().map(|m| m.pool.waiting).sum::<usize>(),
         members: state.members.into_iter().map(member).collect(),

@@ -127,8 +127,12 @@ fn drawn(upstream: &Value) -> String {
     let bound = upstream.get("max_connections").and_then(Value::as_u64);
     let bound = bound.map_or_else(String::new, |n| format!(", {n} at once"));
     let waiting = number(upstream, "waiting");
-    let head =
-        format!("{}: by {}{bound}, {waiting} waiting\n", text(upstream, "name"), text(upstream, "balance"));
+    let once = match text(upstream, "reuse_after_body").as_str() {
+        "never" => ", no connection used again after a body",
+        _ => "",
+    };
+    let (name, balance) = (text(upstream, "name"), text(upstream, "balance"));
+    let head = format!("{name}: by {balance}{bound}, {waiting} waiting{once}\n");
     let heads = [
         "MEMBER", "STATE", "WEIGHT", "SET", "ROUTE", "ELECTED", "BUSY", "LOAD", "TO", "FROM", "ERRORS",
         "LATENCY", "WHY NOT",

@@ -50,7 +50,7 @@ pub(super) async fn keep_for_get(
     match told.await {
         Ok(mut told) => {
             // The attempt is in the record already.
-            told.facts.retain(|fact| !matches!(fact, samovar_trace::Fact::Attempt { .. }));
+            told.facts.retain(|fact| !matches!(fact, Fact::Attempt { .. } | Fact::LastUse(_)));
             fill::ready(x, route, joined, told, why, None).await
         }
         Err(_) => fill::stopping(x, route),
@@ -67,7 +67,8 @@ pub(super) struct Compared {
 
 /// The stored answer to GET that this HEAD could have been answered from, were it fresh.
 pub(super) fn compared(x: &Exchange, route: &Route) -> Option<Compared> {
-    if x.method != Method::HEAD {
+    // What a HEAD with content says may depend on the content, which is not in the key.
+    if x.method != Method::HEAD || x.has_body {
         return None;
     }
     let stored = ask(x, route, |ask| x.core.shared.cache.peek(ask).0);

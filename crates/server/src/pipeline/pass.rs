@@ -70,7 +70,7 @@ pub async fn pass(
                 return learn::keep_for_get(x, route, get, got, times, why).await;
             }
             let learnt = compared.and_then(|compared| learn::by_head(&x, &route, compared, &got, times));
-            x.note(Fact::Store(learnt.unwrap_or(Store::Bypassed)));
+            x.note(Fact::Store(learnt.unwrap_or(not_stored(why))));
             let reply = alone(got, "pass", why);
             Ready::new(x, Some(route), reply)
         }
@@ -78,9 +78,18 @@ pub async fn pass(
             if let Some(max_bytes) = upload::exceeded(&x) {
                 return upload::refuse(x, route, max_bytes);
             }
-            x.note(Fact::Store(Store::Bypassed));
+            x.note(Fact::Store(not_stored(why)));
             problem.into_ready(x, Some(route))
         }
+    }
+}
+
+/// Why nothing is stored of a response that went past the cache. Content is no part of the key, so a response that may
+/// depend on it is nobody else's.
+fn not_stored(why: Lookup) -> Store {
+    match why {
+        Lookup::RequestBody => Store::RequestBody,
+        _ => Store::Bypassed,
     }
 }
 
@@ -100,6 +109,7 @@ pub fn attempt_facts(got: &mut Got) -> Vec<Fact> {
         first_byte_us: got.answer.timing.first_byte_us,
         reused: got.answer.timing.reused,
     });
+    facts.extend(got.answer.timing.last_use.map(Fact::LastUse));
     facts
 }
 

@@ -3,7 +3,7 @@
 use super::Upstream;
 use crate::clock;
 use samovar_balance::{MemberView, Method};
-use samovar_origin::{Gate, GateStats, PoolStats};
+use samovar_origin::{Gate, GateStats, PoolStats, ReuseAfterBody};
 
 /// An upstream as it is now.
 pub struct UpstreamState {
@@ -13,6 +13,8 @@ pub struct UpstreamState {
     pub method: Method,
     /// The bound of all members together; `None` for a single member, whose pool has it.
     pub gate: Option<GateStats>,
+    /// Whether a connection is used again after it carried content.
+    pub reuse_after_body: ReuseAfterBody,
     /// Its members.
     pub members: Vec<MemberState>,
 }
@@ -47,6 +49,7 @@ impl Upstream {
             name: self.settings.name.clone(),
             method,
             gate: self.gate.as_ref().map(Gate::stats),
+            reuse_after_body: self.settings.limits.reuse_after_body,
             members: members.collect(),
         }
     }

@@ -146,6 +146,21 @@ static LIMITS: &[Key] = &[
         "\"0s\"",
     )
     .or("\"10s\""),
+    Key::new(
+        "reuse_after_body",
+        Kind::Word(&[
+            (
+                "auto",
+                "only where the method gives content a meaning (POST, PUT, PATCH, some of WebDAV), all of it was sent before \
+                 the response began, and the status is a 2xx or 303",
+            ),
+            ("never", "never: for an origin that responds without reading what it was sent"),
+        ]),
+        "Whether a connection carries another request after one with a body. What an origin leaves unread it takes for the \
+         next request, which may be another client's. docs/upstreams.md says what is believed of an origin.",
+        "\"never\"",
+    )
+    .or("\"auto\""),
     Key::new("idle_timeout", Kind::Duration(1), "A connection unused this long is closed.", "\"5s\"").or("\"55s\""),
     Key::new("head_max_bytes", Kind::Size(1024), "Largest head of an answer.", "\"128 KiB\"").or("\"64 KiB\""),
     Key::new(

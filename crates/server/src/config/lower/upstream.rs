@@ -9,7 +9,7 @@ use crate::config::settings::TargetSettings;
 use crate::config::suggest::nearest;
 use crate::config::tree::{Checked, Node, Span};
 use crate::config::upstreams::{Place, Protocol, UpstreamSettings};
-use samovar_origin::UpstreamLimits;
+use samovar_origin::{ReuseAfterBody, UpstreamLimits};
 use samovar_rules::TargetId;
 use std::sync::Arc;
 
@@ -202,6 +202,14 @@ fn limits(table: &Checked, connections: usize) -> UpstreamLimits {
         idle_timeout: table.duration("idle_timeout"),
         head_max_bytes: table.count("head_max_bytes"),
         resolve_every: table.duration("resolve_every"),
+        reuse_after_body: reuse_after_body(table),
+    }
+}
+
+fn reuse_after_body(table: &Checked) -> ReuseAfterBody {
+    match table.value("reuse_after_body").and_then(|word| word.text().map(str::to_owned)).as_deref() {
+        Some("never") => ReuseAfterBody::Never,
+        _ => ReuseAfterBody::Auto,
     }
 }
 
