@@ -194,7 +194,7 @@ for round in $(seq "$rounds"); do
 done
 
 {
-    echo "samovar $(git rev-parse --short HEAD), $(date +%F), $machine, $(nproc) cores, Linux $(uname -r)"
+    echo "samovar $(git rev-parse --short HEAD), profile release (optimised as one program), $(date +%F), $machine, $(nproc) cores, Linux $(uname -r)"
     echo "$rounds rounds of $seconds s; one worker on core 0, load on core 1; access logs off but in log-1k"
     nginx -v 2>&1
     varnishd -V 2>&1 | head -n 1

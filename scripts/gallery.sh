@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
 out=${WALK_OUT:-$(target_dir)/gallery}
-bin=${PROGRAMS:-$(target_dir)/release}
+bin=${PROGRAMS:-$(target_dir)/${PROFILE:-release}}
 # shellcheck source=scripts/walk.sh
 . scripts/walk.sh
 

@@ -79,3 +79,39 @@ need_components() {
 
 # Where cargo puts what it builds.
 target_dir() { printf '%s' "${CARGO_TARGET_DIR:-target}"; }
+
+# build_programs PROFILE PACKAGE…: compiles them, saying how far it is. On a terminal cargo draws its own bar; elsewhere
+# there is a line every ten seconds, since a first build takes minutes and silence looks like a hang.
+build_programs() {
+    local profile=$1 package flags=() total
+    for package in "${@:2}"; do flags+=(-p "$package"); done
+    note "cargo build --profile $profile ${flags[*]}"
+    if [[ -t 2 ]]; then
+        cargo build --locked --profile "$profile" "${flags[@]}"
+        return
+    fi
+    total=$(cargo tree --locked "${flags[@]}" --edges normal,build --prefix none --format '{p}' | awk '{ print $1, $2 }' | sort -u | wc -l)
+    cargo build --verbose --locked --profile "$profile" "${flags[@]}" 2>&1 | build_progress "$total"
+    return "${PIPESTATUS[0]}"
+}
+
+# Turns cargo's lines into a line every ten seconds; what is no progress (warnings, errors) passes.
+build_progress() { # PACKAGES IN ALL
+    local total=$1 line name='' built=0 began=$SECONDS shown=$SECONDS status
+    while true; do
+        status=0
+        IFS= read -r -t 5 line || status=$?
+        case $status/$line in
+        0/*Compiling\ *) name=${line##*Compiling } built=$((built + 1)) ;;
+        # Only --verbose names what need not be compiled again.
+        0/*Fresh\ *) built=$((built + 1)) ;;
+        0/*Running\ * | 0/*Dirty\ * | 0/*Downloading\ * | 0/*Downloaded\ * | 0/*Locking\ * | 0/*Updating\ * | 0/*Blocking\ *) ;;
+        0/*) printf '%s\n' "$line" ;;
+        *) [[ $status -gt 128 ]] || break ;;
+        esac
+        if [[ -n $name && $((SECONDS - shown)) -ge 10 ]]; then
+            shown=$SECONDS
+            printf '  %3d s: %d of %d packages begun, now %s\n' "$((SECONDS - began))" "$built" "$total" "${name%% (*}"
+        fi
+    done
+}

@@ -26,7 +26,7 @@ what=${1:-}
 }
 here=examples/measurements/$what
 out=${WALK_OUT:-$(target_dir)/measure/$what}
-bin=${PROGRAMS:-$(target_dir)/release}
+bin=${PROGRAMS:-$(target_dir)/${PROFILE:-release}}
 # shellcheck source=scripts/walk.sh
 . scripts/walk.sh
 

@@ -11,8 +11,8 @@ PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-$(od -An -N6 -tu8 /dev/urandom | tr -d ' 
 export PROPTEST_RNG_SEED
 say "Properties drawn from PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED, with ${PROPTEST_CASES:=5000} cases each, and the tests marked slow"
 export PROPTEST_CASES
-cargo build --locked --release --workspace --bins
-cargo test --locked --release --workspace --no-fail-fast -- --include-ignored
+cargo build --locked --profile quick --workspace --bins
+cargo test --locked --profile quick --workspace --no-fail-fast -- --include-ignored
 
 # What they expect must hold whichever tier answers. Left out are those that are about the tiers themselves: `t70_hot` and
 # `t73_changes_race` wait for hot answers, the three others tell by them how far they are.
@@ -20,7 +20,7 @@ not_these=(t70_hot t73_changes_race the_hot_tier_and_large_bodies_above_it a_slo
     a_connection_has_its_share)
 for hot in eager off; do
     say "The wire scripts and the conformance suite with SAMOVAR_TEST_HOT=$hot"
-    SAMOVAR_TEST_HOT=$hot cargo test --locked --release -p samovar-tests --no-fail-fast --test wire --test conformance -- \
+    SAMOVAR_TEST_HOT=$hot cargo test --locked --profile quick -p samovar-tests --no-fail-fast --test wire --test conformance -- \
         "${not_these[@]/#/--skip=}"
 done
 bash scripts/fuzz.sh

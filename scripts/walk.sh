@@ -57,10 +57,8 @@ programs() {
     [[ -z ${PROGRAMS:-} ]] || return 0
     need_cargo
     bash scripts/need.sh cc
-    chapter "Building (a few minutes the first time)"
-    local package flags=()
-    for package in "$@"; do flags+=(-p "$package"); done
-    cargo build --locked --release "${flags[@]}"
+    chapter "Building, optimised as one program: figures are published from it (several minutes the first time)"
+    build_programs "${PROFILE:-release}" "$@"
 }
 # `out` as an absolute path, there and empty.
 fresh_out() {
