@@ -72,6 +72,7 @@ fn grant(host: &str, target: String, body: Bytes) -> Grant {
         cookies: CookieWish::RefuseAny,
         ignore_cache_control: true,
         heads: true,
+        claims: None,
         prepared: Arc::new(prepared.expect("a 200 with its whole body")),
     }
 }

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use http::{HeaderMap, HeaderName};
+use samovar_policy::{Claim, claimed};
 use samovar_reason::Hot;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -86,6 +87,9 @@ pub struct Grant {
     pub ignore_cache_control: bool,
     /// A HEAD for it would be answered from the same entry under the same rule.
     pub heads: bool,
+    /// How many fields of the request claim another target, which then are all in `vary`; `None` if the engine drops such
+    /// claims, as those of a peer that is not trusted.
+    pub claims: Option<usize>,
     /// The answer.
     pub prepared: Arc<Prepared>,
 }
@@ -112,6 +116,7 @@ struct Variant {
     cookies: CookieWish,
     ignore_cache_control: bool,
     heads: bool,
+    claims: Option<usize>,
     prepared: Arc<Prepared>,
     used_ms: Cell<u64>,
     bytes: usize,
@@ -437,6 +442,7 @@ impl Variant {
             cookies: grant.cookies.clone(),
             ignore_cache_control: grant.ignore_cache_control,
             heads: grant.heads,
+            claims: grant.claims,
             bytes: size_of::<Variant>()
                 + grant.vary.len() * size_of::<VaryValue>()
                 + values
@@ -449,6 +455,9 @@ impl Variant {
     /// Whether the request's own fields allow this answer.
     fn answers(&self, head: &Head<'_, '_>) -> Result<(), Hot> {
         if !self.vary.iter().all(|wanted| wanted.is_in(head)) {
+            return Err(Hot::UnknownVariant);
+        }
+        if self.claims.is_some_and(|count| count != claims_of_target(head)) {
             return Err(Hot::UnknownVariant);
         }
         if !self.heads && head.method != "GET" {
@@ -481,12 +490,19 @@ impl VaryValue {
     }
 }
 
+/// How many fields claim another target, as far as the engine takes them for that: it drops those by another name.
+fn claims_of_target(head: &Head<'_, '_>) -> usize {
+    let names = head.fields.iter().filter_map(|(name, _)| claimed(name));
+    names.filter(|claimed| claimed.claim == Claim::Target && !claimed.alias).count()
+}
+
 /// What every hot request must be, whatever is granted.
 fn may_be_hot(head: &Head<'_, '_>) -> Result<(), Hot> {
     let seen = &head.seen;
     let refusals = [
         (head.method != "GET" && head.method != "HEAD", Hot::MethodNotHot),
         (seen.upgrade, Hot::HasUpgrade),
+        (seen.method_override, Hot::HasMethodOverride),
         (seen.odd_connection, Hot::ConnectionOptions),
         (head.framing != Framing::None, Hot::HasBody),
         (seen.expect, Hot::HasExpect),

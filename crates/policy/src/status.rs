@@ -65,7 +65,7 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         Lookup::NoEntry | Lookup::Purged => Some("uri-miss"),
         Lookup::VaryMiss | Lookup::CodingUnfit => Some("vary-miss"),
         Lookup::PartMissing => Some("partial"),
-        Lookup::MethodNotCached => Some("method"),
+        Lookup::MethodNotCached | Lookup::MethodOverride => Some("method"),
         Lookup::RuleNever
         | Lookup::NoSitePolicy
         | Lookup::Protected

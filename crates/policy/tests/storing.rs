@@ -489,7 +489,7 @@ fn why_requests_go_forward() {
             | Lookup::OnlyIfCached => None,
             Lookup::VaryMiss | Lookup::CodingUnfit => Some("vary-miss"),
             Lookup::NoEntry | Lookup::Purged => Some("uri-miss"),
-            Lookup::MethodNotCached => Some("method"),
+            Lookup::MethodNotCached | Lookup::MethodOverride => Some("method"),
             Lookup::PartMissing => Some("partial"),
             _ => samovar_policy::fwd_of(*reason)
                 .filter(|word| ["stale", "miss", "bypass", "request"].contains(word)),

@@ -39,6 +39,7 @@ reasons! {
         RequestAuthorization = "request-authorization", "the request carries Authorization and the origin did not allow sharing (RFC 9111 §3.5)", "the origin can send `public` or `s-maxage`; a rule can list it in `override`";
         RequestNoCache = "request-no-cache", "the client asked for a fresh answer and the rule's `reload` honours that", "set `reload = \"ignore\"`";
         RequestNoStore = "request-no-store", "the client forbade storing", "";
+        MethodOverride = "method-override", "the request asks the application to take another method for its own (`X-HTTP-Method-Override` and its like, or `_method` in the query), so it passes by the cache", "ask with that method itself, or leave the field out";
         RequestBody = "request-body", "the request carries a body", "";
         RequestUpgrade = "request-upgrade", "the request asks for another protocol", "";
         RequestRange = "request-range", "a range was asked of something not stored, so the request went to the origin as it is", "";
@@ -74,6 +75,7 @@ reasons! {
         HasCondition = "hot-condition", "the request carries a condition that the prepared bytes cannot settle", "";
         HasCacheControl = "hot-cache-control", "the request carries cache directives", "";
         HasExpect = "hot-expect", "the request carries Expect", "";
+        HasMethodOverride = "hot-method-override", "the request asks the application to take another method for its own", "";
         HasBody = "hot-body", "the request carries a body", "";
         HasUpgrade = "hot-upgrade", "the request asks for another protocol", "";
         MethodNotHot = "hot-method", "only GET is answered from the hot tier, and HEAD where the same rule holds for both", "";

@@ -67,10 +67,11 @@ fn remove_aliases(name: &HeaderName, headers: &mut HeaderMap) {
     }
 }
 
-/// Whether a field's name is another, but for `_` where that has `-`.
-pub fn is_alias(name: &str, of: &str) -> bool {
-    let same = |(one, other): (u8, u8)| one == other || (one == b'_' && other == b'-');
-    name.len() == of.len() && name != of && name.contains('_') && name.bytes().zip(of.bytes()).all(same)
+/// Whether a field's name is another, but for `_`, or another character that is neither letter nor digit, where that has
+/// `-`.
+fn is_alias(name: &str, of: &str) -> bool {
+    let same = |(one, other): (u8, u8)| one == other || (other == b'-' && !one.is_ascii_alphanumeric());
+    name.len() == of.len() && name != of && name.bytes().zip(of.bytes()).all(same)
 }
 
 /// The same for an origin's answer. A 304 repeats only some fields of what it confirms (RFC 9110 §15.4.5): to append to one
@@ -119,6 +120,8 @@ const CONDITION: &str = "the cache asks and answers with it";
 const FORWARDED: &str = "it is written anew for each request, so that nobody can be made to believe it";
 const STEERS: &str = "it says what may be stored, and for whom: a rule says that with `for`, `when_silent`, `max_lifetime`, \
     `set_cookie` and `override`, and what clients are told with `client_cache_control` or `client_fields`";
+const METHOD: &str =
+    "applications take it for the method, and what is stored is the response to the request's own";
 const VALIDATOR: &str = "conditions are compared with it; it can be removed in `response_fields`";
 const BODY: &str = "it belongs to the body that is stored; set it in `response_fields`";
 
@@ -204,6 +207,11 @@ pub fn refused_field(side: FieldSide, edit: &FieldEdit) -> Option<&'static str> 
         return Some(why);
     }
     match (side, edit) {
+        (FieldSide::Request, FieldEdit::Set(..) | FieldEdit::Append(..))
+            if samovar_policy::overrides_method(name.as_bytes()) =>
+        {
+            Some(METHOD)
+        }
         (FieldSide::Request, _) => listed(&IN_REQUESTS),
         // More to vary by keeps more apart.
         (FieldSide::Response, FieldEdit::Append(..)) if name == "vary" => None,
@@ -283,6 +291,10 @@ mod tests {
             (Request, "set Authorization=x", false),
             (Request, "remove Cookie", false),
             (Request, "set X-A=b", false),
+            (Request, "set X-HTTP-Method-Override=HEAD", true),
+            (Request, "append X_Method_Override=HEAD", true),
+            (Request, "remove X-HTTP-Method-Override", false),
+            (Response, "set X-HTTP-Method-Override=HEAD", false),
             (Response, "set Cache-Control=x", true),
             (Response, "remove Set-Cookie", true),
             (Response, "remove Vary", true),

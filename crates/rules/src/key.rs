@@ -8,9 +8,9 @@
 use crate::cookies::pieces;
 use crate::path::push_lower_case;
 use crate::query::normalise_query;
-use crate::types::{Key, Rule};
+use crate::types::{Key, Normalise, Rule};
 use crate::value::{SECRET_FIELDS, normal_bytes};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use std::fmt::Write as _;
 
 /// The parts of a URL that are settled before a rule is chosen.
@@ -24,8 +24,8 @@ pub(crate) struct Place<'a> {
     pub(crate) site: Option<&'a str>,
 }
 
-/// The key of a request under a rule.
-pub(crate) fn build(place: &Place<'_>, rule: &Rule, headers: &HeaderMap) -> Key {
+/// The key of a request under a rule. `claims` are fields by which a trusted proxy says what was asked for.
+pub(crate) fn build(place: &Place<'_>, rule: &Rule, claims: &[&HeaderName], headers: &HeaderMap) -> Key {
     let query_bytes = place.query.map_or(0, |query| query.len() + 1);
     let lines = rule.vary_headers.len() + rule.vary_cookies.len();
     let url_bytes = place.scheme.len() + 3 + place.host.len() + place.path.len() + query_bytes;
@@ -48,17 +48,24 @@ pub(crate) fn build(place: &Place<'_>, rule: &Rule, headers: &HeaderMap) -> Key 
         push_escaped(&mut text, site.as_bytes(), b"\\");
     }
     push_lines(&mut text, rule, headers);
+    for name in claims {
+        push_field(&mut text, name, &Normalise::Exact, headers);
+    }
     Key(text.into())
+}
+
+fn push_field(text: &mut String, name: &HeaderName, how: &Normalise, headers: &HeaderMap) {
+    text.push('\n');
+    text.push_str(name.as_str());
+    if let Some(value) = normal_bytes(how, name, headers) {
+        text.push_str(": ");
+        push_escaped(text, &value, b"\\");
+    }
 }
 
 fn push_lines(text: &mut String, rule: &Rule, headers: &HeaderMap) {
     for vary in &rule.vary_headers {
-        text.push('\n');
-        text.push_str(vary.name.as_str());
-        if let Some(value) = normal_bytes(&vary.normalise, &vary.name, headers) {
-            text.push_str(": ");
-            push_escaped(text, &value, b"\\");
-        }
+        push_field(text, &vary.name, &vary.normalise, headers);
     }
     for name in &rule.vary_cookies {
         let mut absent = true;
@@ -120,9 +127,9 @@ fn is_secret(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{Normalise, QueryKey, VaryHeader};
+    use crate::types::{QueryKey, VaryHeader};
+    use http::HeaderValue;
     use http::header::{ACCEPT_LANGUAGE, COOKIE, USER_AGENT};
-    use http::{HeaderName, HeaderValue};
 
     const PLACE: Place<'_> =
         Place { scheme: "http", host: "h.example", path: "/A%2F", query: Some("b=2&a=1"), site: None };
@@ -153,11 +160,11 @@ mod tests {
     #[test]
     fn plain() {
         assert_eq!(
-            build(&PLACE, &Rule::default(), &HeaderMap::new()).as_str(),
+            build(&PLACE, &Rule::default(), &[], &HeaderMap::new()).as_str(),
             "http://h.example/A%2F?b=2&a=1"
         );
         let lower = Rule { ignore_case: true, ..Rule::default() };
-        assert_eq!(build(&PLACE, &lower, &HeaderMap::new()).as_str(), "http://h.example/a%2F?b=2&a=1");
+        assert_eq!(build(&PLACE, &lower, &[], &HeaderMap::new()).as_str(), "http://h.example/a%2F?b=2&a=1");
     }
 
     #[test]
@@ -168,7 +175,7 @@ mod tests {
             (&COOKIE, b"lang=a; sid=1"),
             (&COOKIE, b"lang = b"),
         ]);
-        let key = build(&PLACE, &rule(), &headers);
+        let key = build(&PLACE, &rule(), &[], &headers);
         let expected = "http://h.example/A%2F?a=1&b=2\naccept-language: de\nuser-agent: x\\x5Cn\\x09y: z\\xFF\
                         \ncookie lang: a\ncookie lang: b\ncookie od\\x20d\\x3A";
         assert_eq!(key.as_str(), expected);
@@ -180,8 +187,8 @@ mod tests {
 
     #[test]
     fn absent_is_not_empty() {
-        let absent = build(&PLACE, &rule(), &HeaderMap::new());
-        let empty = build(&PLACE, &rule(), &map(&[(&USER_AGENT, b""), (&COOKIE, b"lang=")]));
+        let absent = build(&PLACE, &rule(), &[], &HeaderMap::new());
+        let empty = build(&PLACE, &rule(), &[], &map(&[(&USER_AGENT, b""), (&COOKIE, b"lang=")]));
         assert!(
             absent.as_str().ends_with("\naccept-language: en\nuser-agent\ncookie lang\ncookie od\\x20d\\x3A")
         );

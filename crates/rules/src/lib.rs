@@ -37,9 +37,7 @@ pub use access::{Access, Addresses, Network};
 pub use acts::{Acts, BasicAuth, Redirect, Rewritten, Statuses};
 pub use coding::{AskOrigin, CodingWish, is_coded, pays, takes_as_it_came};
 pub use cookies::{COOKIE_PRESETS, cookie_preset, relevant_cookies};
-pub use fields::{
-    FieldEdit, FieldSide, edit_answer, edit_fields, edited_names, is_alias, refused_field, refused_name,
-};
+pub use fields::{FieldEdit, FieldSide, edit_answer, edit_fields, edited_names, refused_field, refused_name};
 pub use hidden::hidden_rules;
 pub use host::normalise_host;
 pub use map::{AskedBy, OriginNames, map_cookie, map_location};

@@ -74,6 +74,22 @@ pub(crate) fn left_out(how: &QueryKey, query: Option<&str>) -> Vec<String> {
     names
 }
 
+/// Variables by which applications let a request claim another method: PHP and Ruby frameworks and Spring, WAI.
+const METHOD_VARIABLES: [&[u8]; 2] = [b"_method", b"_method_override"];
+
+/// Whether a variable makes some application take another method for the request's. WordPress honours `_method` in the
+/// query of a GET.
+pub(crate) fn overrides_method(query: &str) -> bool {
+    // All of them hold the word, which few queries do.
+    let holds_word = |bytes: &[u8]| bytes.windows(6).any(|window| window.eq_ignore_ascii_case(b"method"));
+    let may = match query.contains('%') {
+        true => holds_word(&percent_decode(query.as_bytes()).collect::<Vec<u8>>()),
+        false => holds_word(query.as_bytes()),
+    };
+    let claims = |name: &[u8]| METHOD_VARIABLES.contains(&name) || samovar_policy::overrides_method(name);
+    may && variables(query).any(|one| one.taken_for().any(|name| claims(&name)))
+}
+
 /// The variables in order; nothing for `&&`.
 fn variables(query: &str) -> impl Iterator<Item = Variable<'_>> {
     query.split('&').filter(|text| !text.is_empty()).map(|text| {
@@ -151,6 +167,31 @@ fn written(variables: &[Variable<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_that_claim_a_method() {
+        for (query, claims) in [
+            ("_method=HEAD", true),
+            ("a=b&_method=DELETE", true),
+            ("_METHOD=put", true),
+            ("%5Fmethod=HEAD", true),
+            ("%5fm%65thod=HEAD", true),
+            ("+_method=HEAD", true),
+            (".method=HEAD", true),
+            ("_method[]=HEAD", true),
+            ("a=1;_method=HEAD", true),
+            ("_method_override=PUT", true),
+            ("X-HTTP-Method-Override=PUT", true),
+            ("_method", true),
+            ("method=GetMap", false),
+            ("my_method=1", false),
+            ("q=_method", false),
+            ("q=%5Fmethod", false),
+            ("", false),
+        ] {
+            assert_eq!(overrides_method(query), claims, "{query}");
+        }
+    }
     use proptest::prelude::*;
 
     fn names(text: &str) -> Vec<String> {

@@ -9,10 +9,12 @@ use crate::cookies::relevant_cookies;
 use crate::host::normalise_host;
 use crate::key::{self, Place};
 use crate::path::{extension, last_segment, normalise_path};
+use crate::query;
 use crate::readings;
 use crate::template::Vars;
 use crate::types::{RequestParts, Routed, Rule, Site, Sites, TargetId};
-use http::Method;
+use http::{HeaderName, Method};
+use samovar_policy::Claim;
 use samovar_reason::{Explain, Route};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -40,7 +42,8 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     let site_in_key =
         shares_urls(sites, site, site_reason, &host, parts.listener_port).then_some(&*site.name);
     let place = Place { scheme, host: &host, path: &path, query: parts.query, site: site_in_key };
-    let key = key::build(&place, rule, parts.headers);
+    let claims = Claims::of(parts, rule);
+    let key = key::build(&place, rule, &claims.target, parts.headers);
     let relevant_cookie_names = relevant_cookies(rule, parts.headers);
     Ok(Routed {
         site,
@@ -56,7 +59,35 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
         key,
         relevant_cookies: !relevant_cookie_names.is_empty(),
         relevant_cookie_names,
+        overrides_method: claims.method,
     })
+}
+
+/// What the request's fields and query claim in place of what the request is, as far as they came this far: only a trusted
+/// proxy's claims of a target do.
+struct Claims<'a> {
+    method: bool,
+    /// Fields that claim host, scheme, path or user, sorted by name; the response depends on them, so they are in the key.
+    target: Vec<&'a HeaderName>,
+}
+
+impl<'a> Claims<'a> {
+    fn of(parts: &RequestParts<'a>, rule: &Rule) -> Claims<'a> {
+        let mut claims =
+            Claims { method: parts.query.is_some_and(query::overrides_method), target: Vec::new() };
+        for name in parts.headers.keys() {
+            match samovar_policy::claimed(name.as_str().as_bytes()).map(|claimed| claimed.claim) {
+                Some(Claim::Method) => claims.method = true,
+                Some(Claim::Target) if !rule.vary_headers.iter().any(|vary| vary.name == *name) => {
+                    claims.target.push(name);
+                }
+                // The scheme is in the key already.
+                Some(Claim::Target | Claim::Scheme | Claim::Address | Claim::Rebuilt) | None => {}
+            }
+        }
+        claims.target.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
+        claims
+    }
 }
 
 /// What the origin is asked for instead. The rule was chosen by the path as it came, and another is not chosen for this

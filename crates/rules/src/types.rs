@@ -230,4 +230,7 @@ pub struct Routed<'s> {
     pub relevant_cookies: bool,
     /// The names of those cookies, for the trace (never their values).
     pub relevant_cookie_names: Vec<String>,
+    /// A field or a variable of the query asks the application to take another method for the request's, which no key
+    /// holds.
+    pub overrides_method: bool,
 }

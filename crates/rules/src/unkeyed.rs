@@ -13,6 +13,7 @@ use http::header::{
     HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, PRAGMA,
     PROXY_AUTHORIZATION, RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
 };
+use samovar_policy::Claim;
 
 /// Fields that a cache answers itself, that end at this hop, or that have their own words (`Cookie`, `Host`,
 /// `Authorization`, which policy judges).
@@ -40,9 +41,14 @@ const NOT_INPUTS: [HeaderName; 21] = [
     VIA,
 ];
 
-/// The inputs of this request that reach the origin but are not in its key: `header user-agent`,
-/// `cookie _ga`, `query utm_source`, `path case`. Names only, never values.
-pub fn unkeyed(rule: &Rule, parts: &RequestParts<'_>) -> Vec<String> {
+/// The inputs of this request that reach the origin but are neither in its key nor among the fields that what is stored
+/// varies by: `header user-agent`, `cookie _ga`, `query utm_source`, `path case`. Names only, never values.
+pub fn unkeyed(rule: &Rule, parts: &RequestParts<'_>, varied: &[HeaderName]) -> Vec<String> {
+    // What came this far of these is in the key, or keeps the request from the cache.
+    let keyed = |name: &HeaderName| {
+        samovar_policy::claimed(name.as_str().as_bytes())
+            .is_some_and(|it| matches!(it.claim, Claim::Target | Claim::Scheme | Claim::Method))
+    };
     // Then the origin is told our word, not the client's.
     let settles_codings = rule.coding.as_ref().is_some_and(|wish| wish.asks == AskOrigin::Plain);
     let mut found: Vec<String> = parts
@@ -52,6 +58,8 @@ pub fn unkeyed(rule: &Rule, parts: &RequestParts<'_>) -> Vec<String> {
             !NOT_INPUTS.contains(name)
                 && (!settles_codings || **name != ACCEPT_ENCODING)
                 && !rule.vary_headers.iter().any(|vary| vary.name == **name)
+                && !varied.contains(name)
+                && !keyed(name)
         })
         .map(|name| format!("header {name}"))
         .collect();
@@ -103,8 +111,13 @@ mod tests {
             ..Rule::default()
         };
         assert_eq!(
-            unkeyed(&rule, &parts),
+            unkeyed(&rule, &parts, &[]),
             ["cookie _ga", "header accept", "header user-agent", "path case", "query utm_x"]
+        );
+        assert_eq!(
+            unkeyed(&rule, &parts, &[ACCEPT, USER_AGENT]),
+            ["cookie _ga", "path case", "query utm_x"],
+            "what is stored varies by these"
         );
     }
 }

@@ -356,7 +356,7 @@ proptest! {
         }
         let request = Request { method: Method::GET, host, path, query, headers };
         if let Ok(routed) = route(&sites, &request.parts()) {
-            let _ = (unkeyed(routed.rule, &request.parts()), routed.key.redacted());
+            let _ = (unkeyed(routed.rule, &request.parts(), &[]), routed.key.redacted());
             prop_assert!(routed.key.as_str().bytes().all(|byte| byte == b'\n' || byte > b'\x1f'));
             prop_assert!(routed.path.is_ascii());
         }

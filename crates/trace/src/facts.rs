@@ -72,6 +72,15 @@ pub(crate) fn tell(fact: &Fact) -> Told {
                 .detail(inputs.join(", "))
                 .data("inputs", inputs.clone())
         }
+        Fact::Dropped(names) => Told {
+            mend: "if a proxy of yours sends them, name it in `server.trusted_proxies`",
+            ..Told::plain(
+                "dropped",
+                "these request fields end here: they claim another host, scheme, path or client than the request has",
+            )
+            .detail(names.join(", "))
+            .data("fields", names.clone())
+        },
         Fact::Cookies(names) => {
             Told::plain("cookies", "these cookies may matter and kept the request out of the cache")
                 .detail(names.join(", "))
@@ -138,7 +147,7 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
         Fact::Site(_, text) | Fact::Key(text) => text.len(),
         Fact::Gate(_, text) | Fact::Change(_, text) => text.len(),
         Fact::Rule(_, _, later) => later.len() * size_of::<Arc<str>>(),
-        Fact::Unkeyed(texts) | Fact::Cookies(texts) => all(texts),
+        Fact::Unkeyed(texts) | Fact::Cookies(texts) | Fact::Dropped(texts) => all(texts),
         Fact::Overridden(words) => words.len() * size_of::<&str>(),
         Fact::Invalidated(_, what) => all(what),
         Fact::Before(fact) => size_of::<Fact>() + weight_bytes(fact),
@@ -222,6 +231,7 @@ pub(crate) mod tests {
             Fact::Key("http://h/x\naccept-language: de\ncookie sid: s3cret".into()),
             Fact::Unkeyed(vec!["user-agent".into(), "x".into()]),
             Fact::Cookies(vec!["sid".into()]),
+            Fact::Dropped(vec!["x-original-url".into()]),
             Fact::Overridden(vec!["private", "cookie"]),
             Fact::HotProgress(1, 2),
             Fact::Invalidated(1, vec!["http://h/x".into()]),

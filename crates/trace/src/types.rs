@@ -69,6 +69,9 @@ pub enum Fact {
     LastUse(Reuse),
     /// Files said no; detail for those who may see it.
     Files(Files, String),
+    /// Request fields that did not go on, by name: they claim another target or client than the request has, and whoever
+    /// sent them is no trusted proxy.
+    Dropped(Vec<String>),
     /// Refused at the door.
     Reject(Reject),
     /// What the client's conditions or ranges selected: `not-modified`, `range`, …

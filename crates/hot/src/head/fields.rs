@@ -29,6 +29,8 @@ pub(crate) struct Seen {
     pub(crate) condition: bool,
     pub(crate) expect: bool,
     pub(crate) upgrade: bool,
+    /// Applications may take another method for the request's.
+    pub(crate) method_override: bool,
     /// `Connection` names something beside `close` and `keep-alive`.
     pub(crate) odd_connection: bool,
     /// See there; set once all lines have been seen.
@@ -152,6 +154,7 @@ impl Seen {
             17 if is("transfer-encoding") => return self.take_transfer_encoding(value, minor),
             19 if is("if-unmodified-since") => self.condition = true,
             19 if is("proxy-authorization") => self.authorization = true,
+            13 | 17 | 22 => self.method_override |= samovar_policy::overrides_method(name.as_bytes()),
             _ => {}
         }
         Ok(())

@@ -28,6 +28,7 @@ fn grant(target: &str, key: &str) -> Grant {
         cookies: CookieWish::RefuseAny,
         ignore_cache_control: false,
         heads: true,
+        claims: None,
         prepared: prepared(key, 1_000),
     }
 }
@@ -53,6 +54,29 @@ fn ask(map: &HotMap, line: &str, fields: &str) -> Result<String, Hot> {
     ask_at(map, &format!("{line} HTTP/1.1\r\nHost: a\r\n{fields}\r\n"), 1, 0, 7)
 }
 
+/// Where claims of the peer are believed, a request that makes one more has another answer; else the engine drops them.
+#[test]
+fn claims_of_a_trusted_peer_are_told_apart() {
+    let vary = vec![VaryValue {
+        name: HeaderName::from_static("x-original-url"),
+        value: Some(Bytes::from_static(b"/a")),
+    }];
+    let trusted = map_of([
+        Grant { claims: Some(0), ..grant("/x", "plain") },
+        Grant { claims: Some(1), vary, ..grant("/x", "a") },
+    ]);
+    for (fields, want) in [
+        ("", Ok("plain".to_owned())),
+        ("X-Original-URL: /a\r\n", Ok("a".to_owned())),
+        ("X-Original-URL: /b\r\n", Err(Hot::UnknownVariant)),
+        ("X-Original-URL: /a\r\nX-Scheme: https\r\n", Err(Hot::UnknownVariant)),
+        ("True-Client-IP: 192.0.2.1\r\nX_Original_URL: /b\r\n", Ok("plain".to_owned())),
+    ] {
+        assert_eq!(ask(&trusted, "GET /x", fields), want, "{fields}");
+    }
+    assert_eq!(ask(&map_of([grant("/x", "x")]), "GET /x", "X-Original-URL: /b\r\n"), Ok("x".into()));
+}
+
 #[test]
 fn each_refusal_has_its_reason() {
     let map = map_of([Grant { heads: false, ..grant("/x", "x") }]);
@@ -71,6 +95,9 @@ fn each_refusal_has_its_reason() {
         ("GET /x", "Content-Length: 1\r\n", Hot::HasBody),
         ("GET /x", "Transfer-Encoding: chunked\r\n", Hot::HasBody),
         ("GET /x", "Expect: 100-continue\r\n", Hot::HasExpect),
+        ("GET /x", "X-HTTP-Method-Override: HEAD\r\n", Hot::HasMethodOverride),
+        ("GET /x", "x_method_override: HEAD\r\n", Hot::HasMethodOverride),
+        ("HEAD /x", "X-HTTP-Method: GET\r\n", Hot::HasMethodOverride),
         ("GET /x", "Authorization: x\r\n", Hot::HasAuthorization),
         ("GET /x", "Proxy-Authorization: x\r\n", Hot::HasAuthorization),
         ("GET /x", "Range: bytes=0-1\r\n", Hot::HasRange),

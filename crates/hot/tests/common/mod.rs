@@ -88,6 +88,7 @@ pub(crate) fn grant(host: &str, target: &str, prepared: Arc<Prepared>) -> Grant 
         cookies: CookieWish::RefuseAny,
         ignore_cache_control: false,
         heads: true,
+        claims: None,
         prepared,
     }
 }

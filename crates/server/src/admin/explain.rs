@@ -27,13 +27,12 @@ const HISTORY: usize = 5;
 /// # Errors
 /// In words.
 pub async fn explain(app: &Arc<Shared>, ask: &ExplainAsk) -> Result<Value, String> {
-    let mut headers = fields(&ask.headers)?;
-    samovar_policy::drop_named_by_connection(&mut headers);
+    let headers = fields(&ask.headers)?;
     let method = match &ask.method {
         None => Method::GET,
         Some(text) => Method::from_bytes(text.as_bytes()).map_err(|_| format!("{text:?} is no method"))?,
     };
-    if ask.live { live(app, ask, method, headers).await } else { dry(app, ask, &method, &headers) }
+    if ask.live { live(app, ask, method, headers).await } else { dry(app, ask, &method, headers) }
 }
 
 fn fields(list: &[(String, String)]) -> Result<HeaderMap, String> {
@@ -48,8 +47,17 @@ fn fields(list: &[(String, String)]) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap) -> Result<Value, String> {
+fn dry(
+    app: &Arc<Shared>,
+    ask: &ExplainAsk,
+    method: &Method,
+    mut headers: HeaderMap,
+) -> Result<Value, String> {
     let snapshot = app.snapshot();
+    // As of a request that comes from nobody in particular.
+    samovar_policy::drop_named_by_connection(&mut headers);
+    let dropped = pipeline::drop_claims(&mut headers, snapshot.settings.server.trusted_proxies.trusts(None));
+    let headers = &headers;
     let sites = &snapshot.settings.sites;
     let now = clock::now();
     let parsed = samovar_rules::parse_url(&ask.url)?;
@@ -57,7 +65,8 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
         .map_err(|(why, detail)| format!("{}: {}: {detail}", ask.url, why.text()))?;
     let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
     let rule_at = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
-    let mut facts = vec![
+    let mut facts = Vec::from_iter((!dropped.is_empty()).then_some(Fact::Dropped(dropped)));
+    facts.extend([
         Fact::Site(routed.site_reason, routed.site.name.clone()),
         Fact::Rule(
             routed.rule_reason,
@@ -65,7 +74,7 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
             routed.beaten.iter().map(|id| Arc::clone(id)).collect(),
         ),
         Fact::Key(Arc::clone(&routed.key.0)),
-    ];
+    ]);
     let acts = routed.rule.acts.as_deref();
     facts.extend(acts.map(pipeline::asked).into_iter().flatten());
     let elsewhere = acts.and_then(|acts| redirected(acts, &parsed, &routed));
@@ -75,19 +84,6 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
     }
     if let Some(to) = &routed.rewritten {
         facts.push(pipeline::rewritten(to));
-    }
-    let parts = RequestParts {
-        method,
-        scheme: "http",
-        host: &routed.host,
-        listener_port: 0,
-        path: &routed.path,
-        query: routed.query.as_deref(),
-        headers,
-    };
-    let unkeyed = samovar_rules::unkeyed(routed.rule, &parts);
-    if !unkeyed.is_empty() {
-        facts.push(Fact::Unkeyed(unkeyed));
     }
     if !routed.relevant_cookie_names.is_empty() {
         facts.push(Fact::Cookies(routed.relevant_cookie_names.clone()));
@@ -108,7 +104,9 @@ fn dry(app: &Arc<Shared>, ask: &ExplainAsk, method: &Method, headers: &HeaderMap
                 routed.target,
                 routed.rewritten.as_ref().map_or(&routed.path, |to| &to.path),
             ),
+        overrides_method: routed.overrides_method,
     };
+    facts.extend(pipeline::unkeyed(&app.cache, &snapshot, &route, headers));
     let wishes = pipeline::wishes_for(&snapshot, &route, false);
     let request = RequestFacts {
         method,

@@ -10,8 +10,9 @@ use http_body_util::{BodyExt, combinators::BoxBody};
 use hyper::body::Incoming;
 use samovar_hot::ConnHandle;
 use samovar_origin::{Client, Failure, Reached};
-use samovar_policy::Now;
+use samovar_policy::{Claim, Claimed, Now, claimed};
 use samovar_reason::{Hot, Upstream};
+use samovar_trace::Fact;
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -59,7 +60,8 @@ pub fn arrive_by_door(
     job: Job,
 ) -> (Arrived, tokio::sync::oneshot::Sender<(u16, u64)>) {
     let (parts, ()) = job.request.into_parts();
-    let x = exchange(core, conn, parts, false, job.id, clock::mono_us(), None);
+    let mut x = exchange(core, conn, parts, false, job.id, clock::mono_us(), None);
+    x.explains = true;
     (Arrived { x: Box::new(x), body: None, body_bytes: None }, job.done)
 }
 
@@ -77,8 +79,10 @@ fn exchange(
     let mut headers = parts.headers;
     // The origin will not see these, so no key may be made of them.
     samovar_policy::drop_named_by_connection(&mut headers);
-    let client =
-        believe(conn, &mut headers, version, |ip| snapshot.settings.server.trusted_proxies.trusts(ip));
+    let trusted = &snapshot.settings.server.trusted_proxies;
+    let (client, dropped) = believe(conn, &mut headers, version, |ip| trusted.trusts(ip));
+    let mut facts = Vec::with_capacity(8);
+    facts.extend((!dropped.is_empty()).then_some(Fact::Dropped(dropped)));
     Exchange {
         core: Rc::clone(core),
         snapshot,
@@ -95,8 +99,9 @@ fn exchange(
         not_hot,
         client,
         user: None,
-        facts: Vec::with_capacity(8),
+        facts,
         late: Rc::new(RefCell::new(Vec::new())),
+        explains: false,
         open: true,
         body_too_long: None,
     }
@@ -109,18 +114,17 @@ fn believe(
     headers: &mut http::HeaderMap,
     version: &'static str,
     trusts: impl Fn(Option<IpAddr>) -> bool,
-) -> Client {
+) -> (Client, Vec<String>) {
     let mut client = Client {
         remote: conn.peer,
         local: conn.local,
         scheme: if conn.tls { "https" } else { "http" },
         version,
     };
-    // Rebuilt here for the origin; from a proxy, too, they would be inputs that no key knows of.
-    drop_all(headers, &REBUILT);
-    if !trusts(conn.ip()) {
-        drop_all(headers, &UNVOUCHED);
-        return client;
+    let trusted = trusts(conn.ip());
+    let dropped = drop_claims(headers, trusted);
+    if !trusted {
+        return (client, dropped);
     }
     let values: Vec<&str> =
         headers.get_all("x-forwarded-for").iter().filter_map(|v| v.to_str().ok()).collect();
@@ -135,33 +139,30 @@ fn believe(
     if headers.get("x-forwarded-proto").is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"https")) {
         client.scheme = "https";
     }
-    client
+    (client, dropped)
 }
 
-/// Drops fields by their names, and what applications take for them; most requests have none of them, which one look at
-/// the names tells.
-fn drop_all(headers: &mut http::HeaderMap, names: &[&str]) {
-    let stands_for =
-        |name: &str| name.contains('_') && names.iter().any(|of| samovar_rules::is_alias(name, of));
-    let is = |name: &str| names.contains(&name) || stands_for(name);
-    let dropped: Vec<_> = headers.keys().filter(|name| is(name.as_str())).cloned().collect();
-    dropped.iter().for_each(|name| drop(headers.remove(name)));
+/// Drops the fields that claim another target or client than the request has: all but those that a trusted proxy sends
+/// under their usual names. What is written anew for the origin goes from everybody: it would be an input that no key
+/// knows of. A claim of the method stays, for applications live by it; such a request passes by the cache.
+///
+/// Returns the names of those that end here for want of trust.
+pub fn drop_claims(headers: &mut http::HeaderMap, trusted: bool) -> Vec<String> {
+    let goes = |Claimed { claim, alias }: Claimed| match claim {
+        Claim::Method => false,
+        Claim::Rebuilt => true,
+        Claim::Target | Claim::Address | Claim::Scheme => alias || !trusted,
+    };
+    let claims = |name: &http::HeaderName| claimed(name.as_str().as_bytes()).filter(|it| goes(*it));
+    // Most requests have none, which one look at the names tells.
+    let dropped: Vec<_> =
+        headers.keys().filter_map(|name| claims(name).map(|it| (name.clone(), it.claim))).collect();
+    let untrusted = dropped.iter().filter(|(_, claim)| !trusted || *claim != Claim::Rebuilt);
+    let mut names: Vec<String> = untrusted.map(|(name, _)| name.to_string()).collect();
+    names.sort_unstable();
+    dropped.iter().for_each(|(name, _)| drop(headers.remove(name)));
+    names
 }
-
-const REBUILT: [&str; 5] =
-    ["forwarded", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server", "x-real-ip"];
-
-/// Fields by which applications behind proxies let themselves be told where they are.
-const UNVOUCHED: [&str; 8] = [
-    "x-forwarded-for",
-    "x-forwarded-proto",
-    "x-forwarded-prefix",
-    "x-forwarded-scheme",
-    "x-forwarded-ssl",
-    "x-original-url",
-    "x-rewrite-url",
-    "x-host",
-];
 
 /// An address of `X-Forwarded-For`, with or without a port.
 fn forwarded_ip(text: &str) -> Option<IpAddr> {
@@ -207,7 +208,7 @@ mod tests {
     fn only_trusted_proxies_are_believed() {
         let ten = |ip: Option<IpAddr>| ip.is_some_and(|ip| ip.to_string().starts_with("10."));
         let mut headers = forwarded("6.6.6.6, 1.2.3.4, 10.0.0.2");
-        let client = believe(&conn("10.0.0.1:1"), &mut headers, "HTTP/1.1", ten);
+        let (client, _) = believe(&conn("10.0.0.1:1"), &mut headers, "HTTP/1.1", ten);
         assert_eq!(
             client.remote.unwrap().ip().to_string(),
             "1.2.3.4",
@@ -220,12 +221,45 @@ mod tests {
             ("[2001:db8::1]:5", "2001:db8::1"),
             ("6.6.6.6, unknown", "10.0.0.1"),
         ] {
-            let found = believe(&conn("10.0.0.1:1"), &mut forwarded(list), "HTTP/1.1", ten);
+            let (found, _) = believe(&conn("10.0.0.1:1"), &mut forwarded(list), "HTTP/1.1", ten);
             assert_eq!(found.remote.unwrap().ip().to_string(), client, "{list}");
         }
         let mut headers = forwarded("6.6.6.6");
-        let client = believe(&conn("9.9.9.9:1"), &mut headers, "HTTP/1.1", ten);
+        let (client, dropped) = believe(&conn("9.9.9.9:1"), &mut headers, "HTTP/1.1", ten);
         assert_eq!(client.remote.unwrap().ip().to_string(), "9.9.9.9");
+        assert_eq!(dropped, ["x-forwarded-for", "x-forwarded-proto"]);
         assert!(headers.is_empty(), "what nobody vouches for is dropped: {headers:?}");
+    }
+
+    #[test]
+    fn claims_end_here_unless_a_trusted_proxy_makes_them() {
+        let left = |trusted| {
+            let mut headers = HeaderMap::new();
+            for name in [
+                "x-original-url",
+                "x_original_url",
+                "true-client-ip",
+                "x-forwarded-host",
+                "x-forwarded-for",
+                "x-http-method-override",
+                "x_method_override",
+                "x-requested-with",
+            ] {
+                headers.insert(name, HeaderValue::from_static("1"));
+            }
+            let dropped = drop_claims(&mut headers, trusted);
+            let mut left: Vec<_> = headers.keys().map(ToString::to_string).collect();
+            left.sort();
+            (left.join(" "), dropped.join(" "))
+        };
+        let everybody = "x-http-method-override x-requested-with x_method_override";
+        assert_eq!(left(false).0, everybody);
+        let (left, dropped) = left(true);
+        assert_eq!(
+            left,
+            "true-client-ip x-forwarded-for x-http-method-override x-original-url x-requested-with \
+             x_method_override"
+        );
+        assert_eq!(dropped, "x_original_url", "the others are written anew");
     }
 }

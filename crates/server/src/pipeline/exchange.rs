@@ -81,6 +81,8 @@ pub struct Exchange {
     pub facts: Vec<Fact>,
     /// Decisions that fall after the head was sent: a fill that could not be stored after all.
     pub late: Rc<RefCell<Vec<Fact>>>,
+    /// It is made for `explain`, whose record names what is not in the key.
+    pub explains: bool,
     /// No answer has begun yet.
     pub open: bool,
     /// Whether a body without a length has exceeded what its rule allows, bytes.
@@ -140,6 +142,8 @@ pub struct Route {
     pub key: Arc<str>,
     /// It carries cookies that may matter.
     pub relevant_cookies: bool,
+    /// The application may take another method for its own.
+    pub overrides_method: bool,
 }
 
 impl Route {

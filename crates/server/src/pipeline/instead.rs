@@ -120,6 +120,7 @@ async fn page(x: &Exchange, path: &str) -> Result<Ready, String> {
         late: Rc::default(),
         // What came of it stands in the record of the request that it was for.
         open: false,
+        explains: false,
     });
     let (route, _) = route_as(&own, &Method::GET).map_err(|(_, why)| format!("{path}: {why}"))?;
     let routed = Routed { x: own, route, body: None, body_bytes: None };

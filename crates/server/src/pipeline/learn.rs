@@ -27,7 +27,8 @@ pub(super) fn get_route(
     if !samovar_policy::post_answers_get(&x.method, status, target, headers) {
         return None;
     }
-    route_as(x, &Method::GET).ok().map(|(route, _)| route)
+    // What another method than POST came to says nothing of a GET.
+    route_as(x, &Method::GET).ok().map(|(route, _)| route).filter(|route| !route.overrides_method)
 }
 
 /// Stores the answer to a POST as that of a GET, if it may be stored at all, and gives it to the client.
@@ -68,7 +69,7 @@ pub(super) struct Compared {
 /// The stored answer to GET that this HEAD could have been answered from, were it fresh.
 pub(super) fn compared(x: &Exchange, route: &Route) -> Option<Compared> {
     // What a HEAD with content says may depend on the content, which is not in the key.
-    if x.method != Method::HEAD || x.has_body {
+    if x.method != Method::HEAD || x.has_body || route.overrides_method {
         return None;
     }
     let stored = ask(x, route, |ask| x.core.shared.cache.peek(ask).0);

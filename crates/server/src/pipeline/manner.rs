@@ -32,6 +32,10 @@ pub fn manner(
     wishes: &Wishes,
 ) -> Result<Manner, Lookup> {
     let headers = facts.headers;
+    // What the application does then, and answers, is not what the key says.
+    if route.overrides_method {
+        return Err(Lookup::MethodOverride);
+    }
     // One look at the names costs less than four lookups that find nothing.
     let odd = headers.keys().any(|name| ODD.contains(name));
     if odd && headers.contains_key(header::UPGRADE) {

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, header};
 use samovar_cache::{Body, Entry, HotCopy};
 use samovar_hot::{CookieWish, Grant, Lifetime, Prepared, StateCell, VaryValue};
-use samovar_policy::{ReuseDecision, Verdict};
+use samovar_policy::{Claim, ReuseDecision, Verdict, claimed};
 use samovar_reason::Hot;
 use samovar_rules::{CodingWish, Rule};
 use samovar_trace::Fact;
@@ -168,6 +168,7 @@ fn grant(
         ignore_cache_control: rule.wishes.reload == samovar_policy::Reload::Ignore
             && !rule.wishes.request_directives,
         heads: heads_alike(x, route),
+        claims: trusted(x, snapshot).then(|| claims_of_target(x).count()),
         prepared: Arc::new(prepared),
     };
     x.core.hub.get().ok_or(Hot::NotStored)?.grant(grant)
@@ -197,7 +198,7 @@ fn refuse_by_fields(x: &Exchange) -> Result<(), Hot> {
 }
 
 /// The request fields that the answer depends on: those in the key, those the answer varies by, and from a
-/// trusted proxy the one that says how it was asked.
+/// trusted proxy those that say how and for what it was asked.
 fn names(x: &Exchange, snapshot: &Snapshot, rule: &Rule, entry: &Entry) -> Vec<HeaderName> {
     let mut names: Vec<HeaderName> = rule.vary_headers.iter().map(|v| v.name.clone()).collect();
     names.extend(entry.vary().iter().map(|(name, _)| name.clone()));
@@ -207,12 +208,24 @@ fn names(x: &Exchange, snapshot: &Snapshot, rule: &Rule, entry: &Entry) -> Vec<H
     if rule.coding.as_ref().is_some_and(|wish| depends_on_codings(wish, entry)) {
         names.push(header::ACCEPT_ENCODING);
     }
-    if snapshot.settings.server.trusted_proxies.trusts(x.conn.ip()) {
+    if trusted(x, snapshot) {
         names.push(HeaderName::from_static("x-forwarded-proto"));
+        names.extend(claims_of_target(x).cloned());
     }
     names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
     names.dedup();
     names
+}
+
+/// Whether claims of the peer are believed.
+fn trusted(x: &Exchange, snapshot: &Snapshot) -> bool {
+    snapshot.settings.server.trusted_proxies.trusts(x.conn.ip())
+}
+
+/// The fields by which a trusted proxy claims another target; they are in the key.
+fn claims_of_target(x: &Exchange) -> impl Iterator<Item = &HeaderName> {
+    let claims = |name: &str| claimed(name.as_bytes()).is_some_and(|it| it.claim == Claim::Target);
+    x.headers.keys().filter(move |name| claims(name.as_str()))
 }
 
 /// Whether another Accept-Encoding would get another answer: another form, the origin's own word, or a refusal.

@@ -8,6 +8,7 @@ use super::respond::Ready;
 use super::upload;
 use crate::state::{Snapshot, Target};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use samovar_cache::Cache;
 use samovar_policy::{LifetimeWish, Wishes};
 use samovar_reason::{Change, Coding, Explain, Route as Why};
 use samovar_rules::{CodingWish, RequestParts, Rewritten, Site, TargetId};
@@ -32,6 +33,10 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
     match route_as(&x, &x.method) {
         Ok((route, mut facts)) => {
             x.facts.append(&mut facts);
+            if x.explains {
+                let unkeyed = unkeyed(&x.core.shared.cache, &x.snapshot, &route, &x.headers);
+                x.facts.extend(unkeyed);
+            }
             if let Some(wish) = coding::wish_of(&x.snapshot, &route) {
                 if wish.refuses(&x.headers) {
                     return Err(Box::new(refused(x, route, &wish)));
@@ -113,8 +118,30 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         rewritten,
         key: routed.key.0,
         relevant_cookies,
+        overrides_method: routed.overrides_method,
     };
     Ok((route, facts))
+}
+
+/// Inputs of the request that reach the origin and that no stored response is told apart by, for `explain`.
+pub fn unkeyed(cache: &Cache, snapshot: &Snapshot, route: &Route, headers: &HeaderMap) -> Option<Fact> {
+    let rule = route.rule_in(snapshot)?;
+    let parts = RequestParts {
+        method: &Method::GET,
+        scheme: "http",
+        host: &route.host,
+        listener_port: 0,
+        path: &route.path,
+        query: route.query.as_deref(),
+        headers,
+    };
+    let url = route.key.split('\n').next().unwrap_or_default();
+    let mut varied = Vec::new();
+    for entry in cache.of_url(url).iter().filter(|entry| entry.key() == &*route.key) {
+        varied.extend(entry.vary().iter().map(|(name, _)| name.clone()));
+    }
+    let unkeyed = samovar_rules::unkeyed(rule, &parts, &varied);
+    (!unkeyed.is_empty()).then_some(Fact::Unkeyed(unkeyed))
 }
 
 /// What the origin is asked for instead, told.

@@ -45,7 +45,9 @@ pub(crate) static SERVER: Table = Table {
         Key::new(
             "trusted_proxies",
             Kind::Many(&Kind::Text(Format::Network)),
-            "Peers whose `Forwarded` and `X-Forwarded-*` fields are believed; `\"unix\"` means all that come over a unix socket.",
+            "Peers whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, and whose other claims of a host, scheme, path or \
+             client address go on to the origin (`X-Original-URL`, `True-Client-IP`, …); from all others such fields end here. \
+             `\"unix\"` means all that come over a unix socket.",
             "[\"10.0.0.0/8\", \"unix\"]",
         )
         .or("[]"),
