@@ -22,7 +22,7 @@ use thirst::report::bundle::{Bundle, Host};
 
 use thirst::report::model::{
     Asked, Bytes, Cache, Connections, Connects, Cpu, Errors, Histogram, Latencies, Open, Point, Probe, Row,
-    Run, SCHEMA, Search, Series, Server as Watched, Step, Thread, TypeBytes,
+    Run, SCHEMA, Search, Series, Server as Watched, Step, Thread, TypeBytes, Window,
 };
 use thirst::stats::Summary;
 use thirst::verdict::{Finding, Grade, Verdict};
@@ -298,6 +298,7 @@ fn full() -> Run {
 fn asked() -> Asked {
     Asked {
         urls: vec!["http://a/".into()],
+        servers: vec!["a:80".into()],
         method: "GET".into(),
         load: "open".into(),
         open: Some(Open { rate: 1.0, spacing: "poisson".into(), when_full: "drop".into() }),
@@ -356,6 +357,17 @@ fn connections() -> Connections {
             in_flight_peak: 1,
             failed_in_a_row: 1,
             given_up: 1,
+        }),
+        window: Some(Window {
+            attempts: 1,
+            made: 1,
+            failed: 1,
+            failed_for_want: 1,
+            failed_in_a_row: 1,
+            asynchronous: 1,
+            given_up: 1,
+            socket_reads: 1,
+            socket_writes: 1,
         }),
     }
 }

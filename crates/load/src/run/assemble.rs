@@ -10,7 +10,7 @@ use crate::pacer::Spacing;
 use crate::plan::{Full, Plan, Shape};
 use crate::report::model::{
     Asked, Cache, Connections, Connects, Cpu, Errors, Latencies, Open, Point, Row, Run, SCHEMA, Series,
-    Server,
+    Server, Window,
 };
 use crate::sender::meter::Usage;
 use crate::stats::Summary;
@@ -19,8 +19,9 @@ use crate::verdict::{self, Facts, Generator, Grade, Instrument};
 
 pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
     let mut tally = Tally::default();
-    gathered.outcomes.iter().for_each(|outcome| tally.merge(&outcome.whole));
     gathered.steps.iter().for_each(|step| tally.merge(&step.tally));
+    let window = window(&tally);
+    gathered.outcomes.iter().for_each(|outcome| tally.merge(&outcome.whole));
     let window_s: f64 = (0..gathered.steps.len()).map(|step| window_s(plan, &gathered, step)).sum();
     let per_s = |count: u64| if window_s > 0.0 { count as f64 / window_s } else { 0.0 };
     let cpu = cpu(&gathered, &tally, window_s);
@@ -72,6 +73,7 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
                 failed_in_a_row: tally.counts.connects_failed_in_a_row,
                 given_up: tally.counts.connects_given_up,
             }),
+            window: Some(window),
         },
         cpu,
         series: series(plan, &gathered),
@@ -88,6 +90,22 @@ pub(super) fn report(plan: &Plan, wanted: &Wanted, gathered: Gathered) -> Run {
         ended: gathered.ended,
         calibrated_per_s: wanted.calibrated_per_s,
         search: None,
+    }
+}
+
+/// What the steps saw of connections, before what happened outside them is added.
+fn window(measured: &Tally) -> Window {
+    let counts = &measured.counts;
+    Window {
+        attempts: counts.connect_attempts,
+        made: counts.connections,
+        failed: measured.connect_failures(),
+        failed_for_want: measured.failures(Failure::NoPorts) + measured.failures(Failure::NoFiles),
+        failed_in_a_row: counts.connects_failed_in_a_row,
+        asynchronous: counts.connects_async,
+        given_up: counts.connects_given_up,
+        socket_reads: counts.socket_reads,
+        socket_writes: counts.socket_writes,
     }
 }
 
@@ -111,6 +129,11 @@ fn asked(plan: &Plan, wanted: &Wanted, gathered: &Gathered) -> Asked {
     let end_ns = schedule.window_end_ns();
     Asked {
         urls: plan.requests.iter().map(|request| request.url.clone()).collect(),
+        servers: plan
+            .origins_meant()
+            .iter()
+            .filter_map(|origin| Some(plan.origins.get(*origin)?.name.clone()))
+            .collect(),
         method: wanted.method.clone(),
         load: if open.is_some() { "open" } else { "closed" }.to_owned(),
         open,

@@ -87,15 +87,16 @@ impl Desk<'_> {
             else {
                 return self.retire(client);
             };
-            self.ledger.counts().connect_attempts += 1;
+            let step = self.step_at(now_ns);
+            self.ledger.now(step).connect_attempts += 1;
             let sources = &self.plan.load.sources;
             let source = sources.get(client.index % sources.len().max(1)).copied();
             let error = match socket::connect(address, source).and_then(|fd| self.watch(client, id, fd)) {
                 Ok(()) => {
                     client.state = State::Connecting;
                     client.connect_started_ns = now_ns;
+                    self.ledger.now(step).connects_async += 1;
                     let counts = self.ledger.counts();
-                    counts.connects_async += 1;
                     counts.connecting += 1;
                     counts.connecting_peak = counts.connecting_peak.max(counts.connecting);
                     return self.set_deadline(client, id, now_ns.saturating_add(self.plan.load.timeout_ns));
@@ -107,6 +108,11 @@ impl Desk<'_> {
                 return;
             }
         }
+    }
+
+    /// The step that is measured now, if one is.
+    fn step_at(&self, now_ns: u64) -> Option<u16> {
+        self.plan.load.schedule.phase_at(now_ns).measured()
     }
 
     /// A connect is no longer in flight, if one was.
@@ -155,11 +161,12 @@ impl Desk<'_> {
         }
         client.tried = 0;
         self.slice.failures += 1;
-        self.ledger.whole.fail(failure, None, now_ns, || format!("{named}: {why}"));
+        let step = self.step_at(now_ns);
+        self.ledger.tally_now(step).fail(failure, None, now_ns, || format!("{named}: {why}"));
         if client.failures_in_row == 0 {
             client.failing_since_ns = now_ns;
         } else {
-            self.ledger.counts().connects_failed_in_a_row += 1;
+            self.ledger.now(step).connects_failed_in_a_row += 1;
         }
         client.failures_in_row += 1;
         let hopeless =
@@ -241,8 +248,9 @@ impl Desk<'_> {
 
     /// There is a connection to send over.
     fn established(&mut self, client: &mut Client, id: u32, now_ns: u64) {
+        let step = self.step_at(now_ns);
+        self.ledger.now(step).connections += 1;
         let counts = self.ledger.counts();
-        counts.connections += 1;
         counts.connections_open += 1;
         counts.connections_peak = counts.connections_peak.max(counts.connections_open);
         if let Some(preferred) = self.preferred.get_mut(client.origin) {
@@ -308,7 +316,8 @@ impl Desk<'_> {
                     _ => (Failure::ConnectTimeout, "connection"),
                 };
                 let why = format!("no {what} within {waited_s} s");
-                self.ledger.counts().connects_given_up += u64::from(failure == Failure::ConnectTimeout);
+                let step = self.step_at(now_ns);
+                self.ledger.now(step).connects_given_up += u64::from(failure == Failure::ConnectTimeout);
                 self.decided(client);
                 if self.connect_failed(client, id, failure, &why, now_ns) {
                     self.open(client, id, now_ns);

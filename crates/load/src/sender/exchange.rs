@@ -157,7 +157,7 @@ impl Desk<'_> {
     pub(super) fn write(&mut self, client: &mut Client, id: u32) {
         let plan = self.plan;
         if let (Some(session), Some(socket)) = (client.tls.as_mut(), client.socket.as_ref()) {
-            self.ledger.whole.counts.socket_writes += 1;
+            self.ledger.now(client.exchange.phase.measured()).socket_writes += 1;
             match session.push(socket) {
                 Ok(true) => {}
                 Ok(false) => return self.set_interest(client, id, EventFlags::IN | EventFlags::OUT),
@@ -178,8 +178,7 @@ impl Desk<'_> {
             match socket::write(socket, rest) {
                 Ok(written) => {
                     client.exchange.written += written;
-                    let counts = self.ledger.counts();
-                    counts.socket_writes += 1;
+                    self.ledger.now(client.exchange.phase.measured()).socket_writes += 1;
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
@@ -195,9 +194,11 @@ impl Desk<'_> {
 
     /// So many bytes came in from a socket.
     pub(super) fn came(&mut self, count: usize, now_ns: u64) {
-        self.ledger.counts().socket_reads += 1;
-        if let Some(step) = self.plan.load.schedule.phase_at(now_ns).measured() {
-            self.ledger.step(step).counts.window_read_bytes += count as u64;
+        let step = self.plan.load.schedule.phase_at(now_ns).measured();
+        let counts = self.ledger.now(step);
+        counts.socket_reads += 1;
+        if step.is_some() {
+            counts.window_read_bytes += count as u64;
         }
         self.slice.read_bytes += count as u64;
     }

@@ -37,6 +37,20 @@ impl Ledger {
         &mut self.whole.counts
     }
 
+    /// Counts of what happens now: of the step that is measured, or else of the run as a whole. The sum of both is that of the
+    /// run; what the steps have is that of the measured window.
+    pub(super) fn now(&mut self, step: Option<u16>) -> &mut Counts {
+        &mut self.tally_now(step).counts
+    }
+
+    /// The same, for what is more than a count.
+    pub(super) fn tally_now(&mut self, step: Option<u16>) -> &mut Tally {
+        match step {
+            Some(step) => self.step(step),
+            None => &mut self.whole,
+        }
+    }
+
     fn page(&mut self, step: u16) -> &mut Page {
         let at = match self.pages.iter().rposition(|page| page.step == step) {
             Some(at) => at,

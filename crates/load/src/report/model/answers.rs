@@ -152,6 +152,32 @@ pub struct Connections {
     /// How connections came about; absent in runs stored before this was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connects: Option<Connects>,
+    /// What of this was in the measured window; absent in runs stored before it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+}
+
+/// Connections, reads and writes in the measured window: what a rate per second can be made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Connects begun.
+    pub attempts: u64,
+    /// Connections made.
+    pub made: u64,
+    /// Failed connects.
+    pub failed: u64,
+    /// Of these, for want of a local port or a file descriptor.
+    pub failed_for_want: u64,
+    /// Failures that came right after another failure of the same client.
+    pub failed_in_a_row: u64,
+    /// Connects begun that did not fail at once.
+    pub asynchronous: u64,
+    /// Given up before they were decided, as they took too long.
+    pub given_up: u64,
+    /// Reads from sockets.
+    pub socket_reads: u64,
+    /// Writes to sockets, each counted where its request was sent.
+    pub socket_writes: u64,
 }
 
 /// How connections of the whole run came about.

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct Asked {
     /// The URLs.
     pub urls: Vec<String>,
+    /// The servers asked, `host:port` or the path of a socket; absent in runs stored before they were written down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
     /// The method.
     pub method: String,
     /// `closed`: each connection sends when its last answer is whole; `open`: the clock says when requests are sent.

@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use answers::{Bytes, Cache, Connections, Connects, Errors, Histogram, Latencies, Row, TypeBytes};
+pub use answers::{
+    Bytes, Cache, Connections, Connects, Errors, Histogram, Latencies, Row, TypeBytes, Window,
+};
 pub use asked::{Asked, Open};
 pub use beside::{Cpu, Point, Series, Server, Thread};
 pub use steps::{Probe, Search, Step};
@@ -153,6 +155,20 @@ impl Run {
     /// The times a person waits: from when a request was meant to be sent, if the clock says when.
     pub fn times(&self) -> Option<&Summary> {
         self.latency_us.response.as_ref().or(self.latency_us.last_byte.as_ref())
+    }
+
+    /// So many of the measured requests, per second at the one rate of the report: what is counted holds the responses to
+    /// all requests of the window, of which the last come after its end; the rate is of what was complete inside it.
+    pub fn per_s(&self, count: u64) -> f64 {
+        match self.responses {
+            1.. if self.requests_per_s > 0.0 => count as f64 / self.responses as f64 * self.requests_per_s,
+            _ => self.in_window_per_s(count),
+        }
+    }
+
+    /// So many in the measured window, per second of it.
+    pub fn in_window_per_s(&self, count: u64) -> f64 {
+        if self.elapsed_s > 0.0 { count as f64 / self.elapsed_s } else { 0.0 }
     }
 
     /// Responses that came whole, those among them that are not what they have to be.

@@ -278,7 +278,7 @@ pub(super) fn facts(run: &Run) -> Vec<(&'static str, String)> {
     if run.rounds_done > 0 {
         let mut text = format!("{} to their end without a failure", units::whole(run.rounds_done));
         if run.elapsed_s > 0.0 {
-            let _ = write!(text, ", {}/s", units::rate(run.rounds_done as f64 / run.elapsed_s));
+            let _ = write!(text, ", {}/s", units::rate(run.in_window_per_s(run.rounds_done)));
         }
         if let Some(round) = &run.latency_us.round {
             let _ = write!(text, ", {} median, {} 99th percentile", time(round.p50), time(round.p99));

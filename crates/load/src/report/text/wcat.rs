@@ -9,7 +9,12 @@
 //! - Total Asynchronous Connects: all that did not fail at once; the threads wait for none.
 //! - Total Discarded Connects: given up before they were decided, by the timeout.
 //!
-//! Of runs stored before connects were counted so, these rows are left out rather than filled with zeros. Total 2XX
+//! All rates are of the measured window: those of requests, responses and bytes are the ones the rest of the report has
+//! ([`Run::per_s`]), those of connects, reads and writes count what happened in it. Times of connects are of the whole run: a run
+//! with a warm-up has made its connections before the window.
+//!
+//! Of runs stored before connects were counted so, these rows are left out rather than filled with zeros, and those of connections
+//! have no rate. Total 2XX
 //! Other is a row of ours: WCAT counted 206 and its like as bad. Not here: `log.xml` ([`crate::report::xml`]).
 
 use crate::report::model::Run;
@@ -61,22 +66,35 @@ fn head(run: &Run, out: &mut String) {
 }
 
 fn connections(run: &Run, out: &mut String) {
-    count(run, out, "Total Connection Attempts", run.connections.attempts);
-    count(run, out, "Total Connect Errors", run.errors.connects);
-    count(run, out, "Total Success Connections", run.connections.made);
-    if let Some(connects) = run.connections.connects {
-        count(run, out, "Total Consec. Connect Errors", connects.failed_in_a_row);
+    let all = &run.connections;
+    match all.window {
+        Some(window) => {
+            in_window(run, out, "Total Connection Attempts", window.attempts);
+            in_window(run, out, "Total Connect Errors", window.failed);
+            in_window(run, out, "Total Success Connections", window.made);
+            in_window(run, out, "Total Consec. Connect Errors", window.failed_in_a_row);
+        }
+        // Of the whole run, which is another time than the window is: no rate follows from it.
+        None => {
+            row(out, "Total Connection Attempts", &all.attempts.to_string(), "");
+            row(out, "Total Connect Errors", &run.errors.connects.to_string(), "");
+            row(out, "Total Success Connections", &all.made.to_string(), "");
+            if let Some(connects) = all.connects {
+                row(out, "Total Consec. Connect Errors", &connects.failed_in_a_row.to_string(), "");
+            }
+        }
     }
 }
 
 fn bytes(run: &Run, out: &mut String) {
+    let (read, written) = (run.read_bytes_per_s, run.per_s(run.bytes.written));
     let rows = [
-        ("Total Bytes", run.bytes.read + run.bytes.written),
-        ("Total Bytes Written", run.bytes.written),
-        ("Total Bytes Read", run.bytes.read),
+        ("Total Bytes", run.bytes.read + run.bytes.written, read + written),
+        ("Total Bytes Written", run.bytes.written, written),
+        ("Total Bytes Read", run.bytes.read, read),
     ];
-    for (name, n) in rows {
-        row(out, name, &n.to_string(), &format!("({:>5} KB/Sec)", per_s(run, n as f64 / 1024.0)));
+    for (name, n, per_s) in rows {
+        row(out, name, &n.to_string(), &format!("({:>5} KB/Sec)", whole(per_s / 1024.0)));
     }
 }
 
@@ -85,12 +103,23 @@ fn counts(run: &Run, out: &mut String) {
     count(run, out, "Total Requests", run.requests);
     // As WCAT counts them: whatever their status is.
     count(run, out, "Total Responses", run.whole_responses());
-    count(run, out, "Total Socket Reads", run.connections.socket_reads);
-    count(run, out, "Total Socket Writes", run.connections.socket_writes);
+    match run.connections.window {
+        Some(window) => {
+            in_window(run, out, "Total Socket Reads", window.socket_reads);
+            in_window(run, out, "Total Socket Writes", window.socket_writes);
+        }
+        None => {
+            row(out, "Total Socket Reads", &run.connections.socket_reads.to_string(), "");
+            row(out, "Total Socket Writes", &run.connections.socket_writes.to_string(), "");
+        }
+    }
     count(run, out, "Total Parse Errors", kind(&["parse", "excess"]));
     count(run, out, "Total Socket Errors", kind(&["reset", "closed", "short-body"]));
     count(run, out, "Total I/O Errors", kind(&["other"]));
-    count(run, out, "Total Internal Errors", kind(&["no-ports", "no-files"]));
+    match run.connections.window {
+        Some(window) => in_window(run, out, "Total Internal Errors", window.failed_for_want),
+        None => row(out, "Total Internal Errors", &kind(&["no-ports", "no-files"]).to_string(), ""),
+    }
     count(run, out, "Total Time Outs", kind(&["timeout"]));
 }
 
@@ -122,20 +151,39 @@ fn connects(run: &Run, out: &mut String) {
     let most = format!("({:>5} Max)", connects.in_flight_peak);
     row(out, "Current Outstanding Connects", &connects.in_flight_at_end.to_string(), &most);
     row(out, "Current Waitable Connects", &connects.in_flight_at_end.to_string(), &most);
-    count(run, out, "Total Asynchronous Connects", connects.asynchronous);
-    count(run, out, "Total Discarded Connects", connects.given_up);
+    match run.connections.window {
+        Some(window) => {
+            in_window(run, out, "Total Asynchronous Connects", window.asynchronous);
+            in_window(run, out, "Total Discarded Connects", window.given_up);
+        }
+        None => {
+            row(out, "Total Asynchronous Connects", &connects.asynchronous.to_string(), "");
+            row(out, "Total Discarded Connects", &connects.given_up.to_string(), "");
+        }
+    }
 }
 
-fn per_s(run: &Run, n: f64) -> u64 {
-    if run.elapsed_s > 0.0 { (n / run.elapsed_s) as u64 } else { 0 }
+fn whole(per_s: f64) -> u64 {
+    // What is 408 but for the last bit of a division is not 407.
+    (per_s + 1e-6) as u64
 }
 
+/// A count of the measured requests, at the rate that the whole report has.
 fn count(run: &Run, out: &mut String, name: &str, n: u64) {
-    row(out, name, &n.to_string(), &format!("({:>5}/Sec)", per_s(run, n as f64)));
+    row(out, name, &n.to_string(), &format!("({:>5}/Sec)", whole(run.per_s(n))));
 }
 
-/// The server's name and port, as WCAT has it; of several the first.
+/// A count of what happened in the measured window.
+fn in_window(run: &Run, out: &mut String, name: &str, n: u64) {
+    row(out, name, &n.to_string(), &format!("({:>5}/Sec)", whole(run.in_window_per_s(n))));
+}
+
+/// The server's name and port, as WCAT has it; of several the first. Stored runs that do not say it have it from their
+/// first URL, if that names a server: rows of scenarios have names of their own.
 pub(in crate::report) fn server_name(run: &Run) -> String {
+    if let Some(server) = run.asked.servers.first() {
+        return server.clone();
+    }
     let url = run.asked.urls.first().map_or("", String::as_str);
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?']).next().filter(|name| !name.is_empty()).unwrap_or(rest).to_owned()
@@ -158,7 +206,7 @@ fn times(out: &mut String, name: &str, summary: &Option<Summary>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::model::Connects;
+    use crate::report::model::{Connects, Window};
     use crate::report::table::tests::sample;
 
     /// The names of the report in the walkthrough of output caching, in its order.
@@ -240,6 +288,17 @@ mod tests {
             failed_in_a_row: 7,
             given_up: 2,
         });
+        run.connections.window = Some(Window {
+            attempts: 541,
+            made: 531,
+            failed: 10,
+            failed_in_a_row: 7,
+            asynchronous: 531,
+            given_up: 2,
+            socket_reads: 8_720,
+            socket_writes: 4_360,
+            ..Window::default()
+        });
         let text = text(&run);
         let ours: Vec<&str> = names(&text).into_iter().filter(|name| *name != "Total 2XX Other").collect();
         assert_eq!(ours, WCAT_5);
@@ -260,6 +319,40 @@ mod tests {
         for name in ["Consec.", "Outstanding", "Waitable", "Asynchronous", "Discarded", "Connect Time"] {
             assert!(!text.contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn one_quantity_has_one_rate() {
+        // 20 of the responses came after the window: the rate of the report is of those inside it.
+        let mut run = sample("a", 1_384.0);
+        run.requests_per_s = 1_382.0;
+        (run.connections.attempts, run.connections.made) = (20_000, 20_000);
+        run.connections.window = Some(Window { attempts: 13_860, made: 13_850, ..Window::default() });
+        let text = text(&run);
+        for row in [
+            "Total Connection Attempts   :          13860      ( 1386/Sec)",
+            "Total Success Connections   :          13850      ( 1385/Sec)",
+            "Total Requests              :          13840      ( 1382/Sec)",
+            "Total Responses             :          13840      ( 1382/Sec)",
+            "Total 200 OK                :          13840      ( 1382/Sec)",
+            "Status 200                  :          13840      ( 1382/Sec)",
+            "Total Bytes Read            :       50000000      ( 4882 KB/Sec)",
+        ] {
+            assert!(text.contains(&format!("\n{row}\n")), "{row} in {text}");
+        }
+        assert!(!text.contains("1384/Sec") && !text.contains("2000/Sec"), "{text}");
+        // A stored run knows its connects of another time than the window: no rate is made of them.
+        run.connections.window = None;
+        assert!(super::tests::text(&run).contains("Total Connection Attempts   :          20000\n"));
+    }
+
+    #[test]
+    fn the_server_is_the_server_whatever_the_first_row_is_called() {
+        let mut run = sample("a", 436.0);
+        run.asked.urls = vec!["/iisstart.htm".to_owned()];
+        run.asked.servers = vec!["127.0.0.1:8080".to_owned()];
+        let text = text(&run);
+        assert!(text.contains("\nServer                      : 127.0.0.1:8080      ()\n"), "{text}");
     }
 
     #[test]

@@ -44,13 +44,15 @@ fn statistics(run: &Run, xml: &mut Writer) {
     let status = |wanted: &dyn Fn(u16) -> bool| {
         run.statuses.iter().filter(|(status, _)| wanted(**status)).map(|(_, n)| n).sum::<u64>()
     };
+    // Of the measured window, as all its counts are; stored runs may know those of the whole run only.
+    let window = run.connections.window;
     let counts = [
         ("TotalRequests", run.requests),
         ("TotalResponses", run.whole_responses()),
         ("TotalBytesRead", run.bytes.read),
         ("TotalBytesWritten", run.bytes.written),
-        ("TotalConnectionAttempts", run.connections.attempts),
-        ("TotalConnectErrors", run.errors.connects),
+        ("TotalConnectionAttempts", window.map_or(run.connections.attempts, |window| window.attempts)),
+        ("TotalConnectErrors", window.map_or(run.errors.connects, |window| window.failed)),
         ("Http200", status(&|s| s == 200)),
         ("Http304", status(&|s| s == 304)),
         ("Http404", status(&|s| s == 404)),

@@ -73,13 +73,9 @@ fn header(run: &Run, xml: &mut Writer) {
     });
 }
 
-fn per_s(run: &Run, n: u64) -> f64 {
-    if run.elapsed_s > 0.0 { n as f64 / run.elapsed_s } else { 0.0 }
-}
-
 /// Transactions of a run without rounds are its requests: each is one of a single request.
 fn transactions_per_s(run: &Run) -> f64 {
-    if run.rounds_done > 0 { per_s(run, run.rounds_done) } else { run.requests_per_s }
+    if run.rounds_done > 0 { run.in_window_per_s(run.rounds_done) } else { run.requests_per_s }
 }
 
 fn summary(run: &Run, xml: &mut Writer) {
@@ -104,7 +100,7 @@ fn details(run: &Run, xml: &mut Writer) {
         table(xml, "requeststats", &stats(run, &run.rows));
         table(xml, "transstats", &stats(run, &run.rounds));
         let statuses = run.statuses.iter().map(|(status, n)| {
-            vec![("status", status.to_string()), ("count", n.to_string()), ("rate", decimal(per_s(run, *n)))]
+            vec![("status", status.to_string()), ("count", n.to_string()), ("rate", decimal(run.per_s(*n)))]
         });
         table(xml, "statuscodes", &statuses.collect::<Vec<_>>());
         if let Some(times) = run.times() {
