@@ -281,11 +281,61 @@ fn tls_is_spoken_with_those_who_can_be_believed() {
         output(&["run", &url, "-n", "4", "--resolve", &format!("{name}=127.0.0.1"), "--cacert", &certificate])
     };
     assert!(named("www.example.org").status.success());
-    for refused in [named("other.example.org"), output(&["run", &url, "-n", "4"])] {
+    // What is wrong is said in words, with what to do, and not by the names the library has for it.
+    for (refused, says, mend) in [
+        (
+            named("other.example.org"),
+            "its certificate is for www.example.org, 127.0.0.1, and not for other.example.org",
+            "--resolve NAME=IP",
+        ),
+        (
+            output(&["run", &url, "-n", "4"]),
+            "its certificate vouches for itself (self-signed)",
+            "name it with --cacert FILE, or go unchecked with -k",
+        ),
+    ] {
         assert_eq!(refused.status.code(), Some(1));
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(said.contains("invalid peer certificate"), "{said}");
+        assert!(said.contains(says) && said.contains(mend), "{said}");
+        assert!(!said.contains("Error") && !said.contains("EndEntity"), "{said}");
     }
+}
+
+/// Says this to whoever connects and says something, and goes.
+fn answering(bytes: &'static [u8]) -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+            let _ = stream.write_all(bytes);
+        }
+    });
+    address
+}
+
+#[test]
+fn http_and_https_at_the_wrong_port_are_told_apart_from_certificates() {
+    let plain = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let silent = answering(b"");
+    let other = answering(b"SSH-2.0-OpenSSH_9.2\r\n");
+    for (address, says) in [
+        (plain, "the server speaks plain HTTP at this port: write http:// in the place of https://"),
+        (silent, "in the handshake; does the server speak TLS at this port?"),
+        (other, "what the server sent is no TLS; does the server speak TLS at this port?"),
+    ] {
+        let refused = output(&["run", &format!("https://{address}/"), "-n", "2", "-k"]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains(says) && !said.contains("certificate"), "{said}");
+    }
+    // The alert of a server of TLS that was spoken to in plain HTTP.
+    let secure = answering(b"\x15\x03\x01\x00\x02\x02\x46");
+    let (json, code) = run(&[&format!("http://{secure}/"), "-n", "2"]);
+    assert_eq!(code, 3, "{json}");
+    let said = json["errors"]["samples"]["parse"].as_str().unwrap();
+    assert!(said.contains("the server speaks TLS at this port: write https://"), "{said}");
 }
 
 #[test]

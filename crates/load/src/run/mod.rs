@@ -277,14 +277,15 @@ pub fn gather(
     gathered.carried = watch.carried();
     let connected = shared.connected.load(Ordering::Relaxed);
     if !connected && !gathered.interrupted {
-        let why = gathered.outcomes.iter().flat_map(|outcome| outcome.whole.samples.values()).next();
-        let why = why.map_or("no connection could be made", String::as_str);
+        let mut seen = Tally::default();
+        gathered.outcomes.iter().for_each(|outcome| seen.merge(&outcome.whole));
+        gathered.steps.iter().for_each(|step| seen.merge(&step.tally));
+        let why = seen.samples.values().next().map_or("no connection could be made", String::as_str);
         let named = meant.iter().filter_map(|origin| plan.origins.get(*origin)).map(|o| o.name.as_str());
-        let met = |failure| gathered.outcomes.iter().any(|outcome| outcome.whole.failures(failure) > 0);
+        let met = |failure| seen.failures(failure) > 0;
         let mend = match () {
-            () if met(Failure::Tls) => {
-                "its certificate can be named with --cacert FILE, or go unchecked with -k"
-            }
+            // What is wrong with TLS says itself what to do.
+            () if met(Failure::Tls) => "",
             () if met(Failure::NoPorts) => {
                 "this machine has no local port left for it: wait a minute, or connect from another address with --source-ip"
             }
@@ -296,7 +297,8 @@ pub fn gather(
         let named = named.collect::<Vec<_>>().join(", ");
         // The message names the address, which is mostly the name.
         let why = why.strip_prefix(&format!("{named}: ")).unwrap_or(why);
-        return Err(Trouble::Unreachable(format!("cannot connect to {named}: {why}; {mend}")));
+        let mend = if mend.is_empty() { String::new() } else { format!("; {mend}") };
+        return Err(Trouble::Unreachable(format!("cannot connect to {named}: {why}{mend}")));
     }
     Ok(gathered)
 }

@@ -20,7 +20,7 @@ use super::sampling::Sampling;
 use super::timers::Timers;
 use super::tls::{Broken, Session};
 use super::wheel::{TICK_NS, Wheel};
-use super::{Address, Clock, Message, Shared, socket};
+use super::{Address, Clock, Message, Shared, refusal, socket};
 use crate::check::First;
 use crate::pacer::{Arrivals, Pacer};
 use crate::plan::{Place, Plan};
@@ -311,11 +311,13 @@ impl Desk<'_> {
         match client.state {
             State::Resting => self.go_on(client, id, now_ns),
             State::Connecting | State::Shaking => {
-                let (failure, what) = match client.state {
-                    State::Shaking => (Failure::Tls, "handshake"),
-                    _ => (Failure::ConnectTimeout, "connection"),
+                let (failure, why) = match client.state {
+                    State::Shaking => {
+                        let why = format!("no handshake within {waited_s} s; {}", refusal::NO_HANDSHAKE);
+                        (Failure::Tls, why)
+                    }
+                    _ => (Failure::ConnectTimeout, format!("no connection within {waited_s} s")),
                 };
-                let why = format!("no {what} within {waited_s} s");
                 let step = self.step_at(now_ns);
                 self.ledger.now(step).connects_given_up += u64::from(failure == Failure::ConnectTimeout);
                 self.decided(client);

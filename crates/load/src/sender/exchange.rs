@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::client::{Client, Exchange, State};
 use super::desk::{Desk, told};
 use super::tls::Broken;
-use super::{Message, Sample, redirect, socket};
+use super::{Message, Sample, redirect, refusal, socket};
 use crate::check;
 use crate::pacer::Start;
 use crate::plan::Request;
@@ -232,9 +232,14 @@ impl Desk<'_> {
                 });
             }
             Err(malformed) => {
-                let start = String::from_utf8_lossy(input.get(..input.len().min(60)).unwrap_or_default())
-                    .into_owned();
-                self.fail(client, id, Failure::Parse, now_ns, || format!("{}: {start:?}", malformed.text()));
+                self.fail(client, id, Failure::Parse, now_ns, || match refusal::secure(input) {
+                    Some(why) => why.to_owned(),
+                    None => {
+                        let start =
+                            String::from_utf8_lossy(input.get(..input.len().min(60)).unwrap_or_default());
+                        format!("{}: {start:?}", malformed.text())
+                    }
+                })
             }
         }
         false

@@ -13,6 +13,7 @@ mod exchange;
 mod ledger;
 pub mod meter;
 mod redirect;
+mod refusal;
 mod sampling;
 mod socket;
 mod timers;

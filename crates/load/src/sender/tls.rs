@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
-use super::socket;
+use super::{refusal, socket};
 
 /// One session.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Session {
     /// Begins one with a server of this name.
     pub(super) fn begin(config: &Arc<ClientConfig>, name: ServerName<'static>) -> Result<Session, String> {
         let connection =
-            ClientConnection::new(Arc::clone(config), name).map_err(|error| error.to_string())?;
+            ClientConnection::new(Arc::clone(config), name).map_err(|error| refusal::words(&error))?;
         Ok(Session { connection })
     }
 
@@ -78,13 +78,16 @@ impl Session {
 
     /// Takes bytes of the socket, as many as it has room for; how many it took.
     pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<usize, Broken> {
-        let before = bytes.len();
+        let (before, all) = (bytes.len(), bytes);
         if let Err(error) = self.connection.read_tls(&mut bytes) {
             return Err(Broken::Tls(error.to_string()));
         }
         match self.connection.process_new_packets() {
             Ok(_) => Ok(before - bytes.len()),
-            Err(error) => Err(Broken::Tls(error.to_string())),
+            Err(error) => {
+                let plain = refusal::plain(all).filter(|_| self.is_shaking());
+                Err(Broken::Tls(plain.map_or_else(|| refusal::words(&error), str::to_owned)))
+            }
         }
     }
 

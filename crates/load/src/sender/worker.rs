@@ -18,7 +18,7 @@ use super::sampling::Sampling;
 use super::timers::Timers;
 use super::waiter::{self, Waited, Waiter};
 use super::wheel::Wheel;
-use super::{Clock, Message, Outcome, Shared, Ways, socket};
+use super::{Clock, Message, Outcome, Shared, Ways, refusal, socket};
 use crate::check::First;
 use crate::pacer::{Arrivals, Pacer, Phase};
 use crate::plan::{Plan, Script, Shape};
@@ -270,7 +270,9 @@ fn read(desk: &mut Desk<'_>, client: &mut Client, id: u32, buffer: &mut [u8], pl
         let now_ns = desk.clock.now_ns();
         match result {
             Ok(0) if client.state == State::Shaking => {
-                return desk.shaking_failed(client, id, "the server closed in the handshake", now_ns);
+                let why =
+                    format!("the server closed the connection in the handshake; {}", refusal::NO_HANDSHAKE);
+                return desk.shaking_failed(client, id, &why, now_ns);
             }
             Ok(0) => return desk.closed(client, id, now_ns),
             Ok(count) => {
@@ -287,7 +289,8 @@ fn read(desk: &mut Desk<'_>, client: &mut Client, id: u32, buffer: &mut [u8], pl
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return,
             Err(error) if client.state == State::Shaking => {
-                return desk.shaking_failed(client, id, &socket::text(error), now_ns);
+                let why = format!("{} in the handshake; {}", socket::text(error), refusal::NO_HANDSHAKE);
+                return desk.shaking_failed(client, id, &why, now_ns);
             }
             Err(error) => {
                 return desk.fail(client, id, socket::io_failure(error), now_ns, || socket::text(error));
