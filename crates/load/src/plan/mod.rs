@@ -1,7 +1,7 @@
 //! What to send: servers, request bytes built once, who asks what, and how much load there is when.
 //!
-//! Pure: names are not resolved and nothing is opened here. URLs, scenario files, logs and HAR files all become a
-//! [`Plan`]; the sender knows nothing else.
+//! Pure: names are not resolved and nothing is opened here. URLs, lists of them, plans in TOML and scenario files of WCAT all
+//! become a [`Plan`]; the sender knows nothing else.
 
 pub mod levels;
 pub mod request;
