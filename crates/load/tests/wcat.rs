@@ -529,6 +529,52 @@ fn the_second_seeds_command_line_leaves_its_log_where_the_original_did() {
 }
 
 #[test]
+fn the_names_are_those_of_the_articles_in_any_case() {
+    let scratch = Scratch::new("wcat-link");
+    let server = Server::canned(ok("x", ""));
+    let bin = scratch.file("bin");
+    let linked = output(&["link", &bin]);
+    assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
+    // A second time, they are replaced.
+    assert!(output(&["link", &bin]).status.success());
+    let scenario = "scenario { name = \"n\"; warmup = 0; duration = 1; cooldown = 0;\n\
+        transaction { id = \"t\"; request { url = \"/\"; statuscode = 200; } } }";
+    std::fs::create_dir_all(scratch.file("samples/scripts")).unwrap();
+    std::fs::write(scratch.file("samples/scripts/home.ubr"), scenario).unwrap();
+    let address = server.address.to_string();
+    let wcat = |name: &str, file: &str| {
+        let mut command = Command::new(format!("{bin}/{name}"));
+        command.current_dir(&scratch.0).stdin(Stdio::null());
+        let made = command.args(["-run", "-t", file, "-s", &address, "-quiet"]).output().unwrap();
+        (made.status.code(), String::from_utf8_lossy(&made.stderr).into_owned())
+    };
+    // The third seed's own spelling, and its path as a shell leaves it in quotes.
+    assert_eq!(wcat("Wcat.wsf", ".\\samples\\scripts\\home.ubr"), (Some(0), String::new()));
+    for tool in ["wcctl", "wcclient", "wcclient.exe", "wcat.wsf"] {
+        let help = Command::new(format!("{bin}/{tool}")).arg("-?").output().unwrap();
+        let text = String::from_utf8_lossy(&help.stdout).into_owned();
+        assert!(text.starts_with(tool.trim_end_matches(".exe")), "{tool}: {text}");
+    }
+    for word in ["Wcctl", "WCAT.WSF", "WcClient.exe"] {
+        let help = String::from_utf8_lossy(&output(&[word, "-?"]).stdout).into_owned();
+        assert!(help.starts_with(word.to_ascii_lowercase().trim_end_matches(".exe")), "{word}: {help}");
+    }
+    // And without quotes: what the shell took is said, with what may be meant.
+    let (code, said) = wcat("Wcat.wsf", ".samplesscriptshome.ubr");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("cannot read `.samplesscriptshome.ubr`"), "{said}");
+    assert!(said.contains("takes backslashes away: if ./samples/scripts/home.ubr is meant"), "{said}");
+    let (_, said) = wcat("Wcat.wsf", "C:wcathome.ubr");
+    assert!(said.contains("the shell took them away: write slashes, or put it in quotes"), "{said}");
+    let (_, said) = wcat("Wcat.wsf", "none.ubr");
+    assert!(said.contains("cannot read `none.ubr`") && !said.contains("shell"), "{said}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thirst"));
+    let run = command.current_dir(&scratch.0).args(["run", ".samplesscriptshome.ubr"]).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(said.contains("if ./samples/scripts/home.ubr is meant"), "{said}");
+}
+
+#[test]
 fn no_warm_up_is_none_though_the_scenario_has_one() {
     let server = Server::start(|stream, _| {
         stream.write_all(ok("x", "").as_bytes()).unwrap();

@@ -8,12 +8,15 @@ use std::os::unix::fs::symlink;
 
 use super::args::LinkArgs;
 
+/// As articles write them: a folder here tells `Wcat.wsf` from `wcat.wsf`. Where one does not, the second is the first again.
+const NAMES: [&str; 5] = ["wcctl", "wcclient", "wcclient.exe", "wcat.wsf", "Wcat.wsf"];
+
 pub(super) fn link(args: &LinkArgs) -> Result<(), String> {
     let shown = args.dir.display();
     let program =
         std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?;
     fs::create_dir_all(&args.dir).map_err(|error| format!("cannot make `{shown}`: {error}"))?;
-    for name in ["wcctl", "wcclient", "wcat.wsf"] {
+    for name in NAMES {
         let path = args.dir.join(name);
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => {

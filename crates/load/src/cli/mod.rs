@@ -28,6 +28,7 @@ mod scenario_files;
 mod search;
 mod selftest;
 mod shape;
+mod swallowed;
 mod wcat;
 
 use std::io::{Write, stderr};
@@ -54,9 +55,8 @@ pub fn main() -> ExitCode {
     let words: Vec<String> = words.collect();
     // As a link of that name, or as a subcommand: WCAT's flags are its own, and none of ours are read.
     let wcat = match words.split_first() {
-        _ if wcat::NAMES.contains(&called.as_str()) => Some((called.as_str(), words.as_slice())),
-        Some((first, rest)) if wcat::NAMES.contains(&first.as_str()) => Some((first.as_str(), rest)),
-        _ => None,
+        Some((first, rest)) if wcat::name(&called).is_none() => wcat::name(first).map(|name| (name, rest)),
+        _ => wcat::name(&called).map(|name| (name, words.as_slice())),
     };
     if let Some((name, words)) = wcat {
         return end(wcat::command(name, words));

@@ -73,7 +73,13 @@ pub(super) fn what(args: &RunArgs) -> Result<What, String> {
     if !args.server.is_empty() {
         return Err("--server is of scenario files; a URL names its server".to_owned());
     }
-    Ok(What::Urls(args.what.iter().map(|word| word.parse()).collect::<Result<_, String>>()?))
+    let target = |word: &String| {
+        word.parse().map_err(|why: String| match super::swallowed::hint(word) {
+            Some(hint) => format!("{why}; {hint}"),
+            None => why,
+        })
+    };
+    Ok(What::Urls(args.what.iter().map(target).collect::<Result<_, String>>()?))
 }
 
 pub(super) fn plan(args: &RunArgs, urls: &[target::Target], wish: &Wish) -> Result<Plan, String> {

@@ -115,7 +115,11 @@ fn nothing_sent(why: String) -> String {
 
 fn bounded(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let shown = path.display();
-    let cannot = |error: std::io::Error| format!("cannot read `{shown}`: {error}");
+    let cannot = |error: std::io::Error| {
+        let hint =
+            super::swallowed::hint(&shown.to_string()).map_or_else(String::new, |hint| format!("; {hint}"));
+        format!("cannot read `{shown}`: {error}{hint}")
+    };
     if fs::metadata(path).map_err(cannot)?.is_dir() {
         return Err(format!("`{shown}` is a folder; name the files in it"));
     }

@@ -25,7 +25,15 @@ use crate::wcat;
 use crate::wcat::command::{self, Control, Tool};
 
 /// The names under which WCAT is called.
-pub(super) const NAMES: [&str; 4] = ["wcctl", "wcclient", "wcat.wsf", "wcat"];
+const NAMES: [&str; 4] = ["wcctl", "wcclient", "wcat.wsf", "wcat"];
+
+/// The one of WCAT's names that a word is. On Windows case is nothing, and programs end in `.exe`: articles write `Wcat.wsf`
+/// and `wcclient.exe`.
+pub(super) fn name(word: &str) -> Option<&'static str> {
+    let lower = word.to_ascii_lowercase();
+    let bare = lower.strip_suffix(".exe").unwrap_or(&lower);
+    NAMES.into_iter().find(|name| *name == bare)
+}
 
 /// Does what `name` does, with these words.
 pub(super) fn command(name: &str, args: &[String]) -> Result<ExitCode, String> {
