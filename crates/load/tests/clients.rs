@@ -55,6 +55,35 @@ fn each_connection_has_cookies_of_its_own() {
 }
 
 #[test]
+fn a_list_with_a_login_is_gone_through_by_each_connection() {
+    let scratch = Scratch::new("clients-login");
+    let list = scratch.file("urls.txt");
+    std::fs::write(&list, "/login\n/one\n/two\n/logout\n").unwrap();
+    let (server, heads) = by_path(|path, head| {
+        let is_in = head.contains("\r\nCookie: in=1");
+        match (path, is_in) {
+            ("/login", _) => ok("in", "Set-Cookie: in=1; Path=/\r\n"),
+            ("/logout", true) => ok("out", "Set-Cookie: in=; Path=/; Max-Age=0\r\n"),
+            (_, true) => ok("page", ""),
+            _ => "HTTP/1.1 403 Who\r\nContent-Length: 0\r\n\r\n".into(),
+        }
+    });
+    let url = server.url("/");
+    let base = [url.as_str(), "--urls", &list, "-n", "90", "-c", "3", "-t", "1"];
+    let (json, code) = run(&[&base[..], &["--cookies"]].concat());
+    assert_eq!((code, number(&json, "/errors/requests")), (0, 0.0), "{json}");
+    assert_eq!(number(&json, "/statuses/200"), 90.0);
+    // Asked in turn by all together, most pages come to somebody who is not signed in.
+    let (json, _) = run(&[&base[..], &["--cookies", "--pick", "turn"]].concat());
+    assert!(number(&json, "/statuses/403") > 0.0, "{json}");
+    // And each by itself where nobody keeps cookies, if that is asked for.
+    heads.lock().unwrap().clear();
+    run(&[&base[..], &["--pick", "each"]].concat());
+    let first: Vec<String> = heads.lock().unwrap().iter().take(3).cloned().collect();
+    assert!(first.iter().all(|head| head.starts_with("GET /login ")), "{first:?}");
+}
+
+#[test]
 fn redirects_are_followed_with_the_cookies_they_set() {
     let (server, heads) = by_path(|path, _| match path {
         "/login" => {

@@ -41,6 +41,15 @@ fn every_kind_of_failure_is_named() {
 }
 
 #[test]
+fn the_summary_that_is_shown_is_the_one_that_is_drawn() {
+    let stored = format!("{}/../../docs/img/gain/1-no-rule.json", env!("CARGO_MANIFEST_DIR"));
+    let text = String::from_utf8(output(&["report", &stored]).stdout).unwrap();
+    let (_, summary) = text.rsplit_once("\n\n  no rule\n").unwrap();
+    let block = format!("```text\n  no rule\n{}\n```\n", summary.trim_end());
+    assert!(page("thirst.md").contains(&block), "docs/thirst.md shows another summary than:\n{block}");
+}
+
+#[test]
 fn every_flag_of_a_run_is_in_the_tables() {
     let help = String::from_utf8(output(&["run", "--help"]).stdout).unwrap();
     let flags: Vec<&str> = help

@@ -460,6 +460,7 @@ fn text_html_and_the_report_of_several_runs() {
             &json,
             "--html",
             &html,
+            "--wcat",
         ]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success());

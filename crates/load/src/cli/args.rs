@@ -93,6 +93,10 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     pub files: Files,
 
+    /// With WCAT's rows, of one run
+    #[arg(long)]
+    pub wcat: bool,
+
     /// No table on the terminal
     #[arg(short = 'q', long)]
     pub quiet: bool,

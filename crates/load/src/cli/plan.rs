@@ -84,13 +84,19 @@ pub(super) fn what(args: &RunArgs) -> Result<What, String> {
 
 pub(super) fn plan(args: &RunArgs, urls: &[target::Target], wish: &Wish) -> Result<Plan, String> {
     let load = shape::load(args)?;
-    let (targets, weights) = targets(args, urls)?;
-    if args.request.pick == Pick::Weighted && args.urls_from.is_none() {
+    let pick = picked(args);
+    let (targets, weights) = targets(args, urls, pick)?;
+    if pick == Pick::Weighted && args.urls_from.is_none() {
         return Err("--pick weights takes the weights from --urls FILE, as in `3 /path`".to_owned());
     }
-    let mut plan = Plan::of_urls(&targets, &weights, args.request.pick, wish, load)?;
+    let mut plan = Plan::of_urls(&targets, &weights, pick, wish, load)?;
     plan.manners = manners(args);
     Ok(plan)
+}
+
+/// Which URL is next. A cookie that one page gives is there for the next only where the same client asks for both, in their order.
+fn picked(args: &RunArgs) -> Pick {
+    args.request.pick.unwrap_or(if args.client.cookies { Pick::Each } else { Pick::InTurn })
 }
 
 /// How clients behave, and what they look at.
@@ -108,7 +114,11 @@ pub(super) fn manners(args: &RunArgs) -> Manners {
 }
 
 /// What to ask: the URLs of the command line, or those of a file.
-fn targets(args: &RunArgs, urls: &[target::Target]) -> Result<(Vec<target::Target>, Vec<f64>), String> {
+fn targets(
+    args: &RunArgs,
+    urls: &[target::Target],
+    pick: Pick,
+) -> Result<(Vec<target::Target>, Vec<f64>), String> {
     let Some(path) = &args.urls_from else { return Ok((urls.to_vec(), Vec::new())) };
     let shown = path.display();
     let mut text = String::new();
@@ -126,7 +136,7 @@ fn targets(args: &RunArgs, urls: &[target::Target]) -> Result<(Vec<target::Targe
         [base] => Some(base),
         _ => return Err("with --urls one URL says whose paths they are, not several".to_owned()),
     };
-    let (text, weights) = match args.request.pick {
+    let (text, weights) = match pick {
         Pick::Weighted => target::weighted(text).map_err(|message| format!("{shown}:{message}"))?,
         _ => (text.to_owned(), Vec::new()),
     };

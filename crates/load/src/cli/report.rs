@@ -25,7 +25,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), String> {
     if !args.quiet {
         // A reader that went away (`| head`) is no error of ours.
         let text = match runs.as_slice() {
-            [run] => text::report(run),
+            [run] => text::report(run, args.wcat),
             runs => format!("\n{}", table::text(runs)),
         };
         let _ = stdout().write_all(text.as_bytes());

@@ -147,7 +147,7 @@ fn say(args: &RunArgs, report: &Run, json_to_stdout: bool) -> Result<(), String>
     if args.report.quiet {
         return Ok(());
     }
-    let text = crate::search::table(report) + &text::report(report);
+    let text = crate::search::table(report) + &text::report(report, args.report.wcat);
     tolerate(if json_to_stdout {
         stderr().write_all(text.as_bytes())
     } else {

@@ -150,9 +150,10 @@ pub(super) struct RequestArgs {
     #[arg(long)]
     pub compressed: bool,
 
-    /// Which of several URLs is next: turn, random, zipf or zipf:S (the first most often), weights (those of --urls, `3 /path`)
-    #[arg(long, value_name = "HOW", default_value = "turn", value_parser = pick)]
-    pub pick: Pick,
+    /// Which of several URLs is next: turn (all connections together), each (each connection by itself, from the first on),
+    /// random, zipf or zipf:S (the first most often), weights (those of --urls, `3 /path`) [default: turn, with --cookies each]
+    #[arg(long, value_name = "HOW", value_parser = pick)]
+    pub pick: Option<Pick>,
 
     /// How long a connect or an answer may take; known to 0.1 s
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = size::duration)]
@@ -249,6 +250,10 @@ pub(super) struct RunReportArgs {
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
 
+    /// With WCAT's rows, in WCAT's order
+    #[arg(long)]
+    pub wcat: bool,
+
     /// No report and no progress on the terminal; errors still
     #[arg(short = 'q', long)]
     pub quiet: bool,
@@ -273,9 +278,10 @@ pub(super) enum Pacing {
 }
 
 fn pick(text: &str) -> Result<Pick, String> {
-    let wrong = || format!("`{text}` is none of turn, random, zipf, zipf:S, weights");
+    let wrong = || format!("`{text}` is none of turn, each, random, zipf, zipf:S, weights");
     match text {
         "turn" => Ok(Pick::InTurn),
+        "each" => Ok(Pick::Each),
         "random" => Ok(Pick::Random),
         "zipf" => Ok(Pick::Zipf(1.0)),
         "weights" => Ok(Pick::Weighted),

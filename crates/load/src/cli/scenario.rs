@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::run_args::{Pacing, RunArgs};
 use super::shape;
 use crate::job::{Job, Machine, Understood};
-use crate::plan::{Pick, Right, size};
+use crate::plan::{Right, size};
 use crate::wcat::Source;
 
 /// The largest scenario file, and all files that scenarios send together.
@@ -62,7 +62,7 @@ pub(super) fn plan(args: &RunArgs, paths: &[PathBuf]) -> Result<Understood, Stri
         (request.method.is_some(), "-m"),
         (request.body.is_some(), "-b"),
         (request.compressed, "--compressed"),
-        (request.pick != Pick::InTurn, "--pick"),
+        (request.pick.is_some(), "--pick"),
         (client.no_keepalive, "--no-keepalive"),
         (client.cookies, "--cookies"),
         (client.follow, "-L"),

@@ -100,7 +100,7 @@ fn end(run: Run, job: &Job, control: &Control, reports: &mut Reports) -> Result<
     reports.write(&run)?;
     if !control.quiet {
         // A reader that went away (`| head`) is no error of ours.
-        let _ = stdout().write_all(text::report(&run).as_bytes());
+        let _ = stdout().write_all(text::report(&run, true).as_bytes());
     }
     Ok(outcome(&run, &[]))
 }
@@ -331,7 +331,7 @@ impl Reports {
         let put = |to: &mut Option<Target>, text: &dyn Fn() -> String| {
             to.as_mut().map_or(Ok(()), |file| file.write(&text()))
         };
-        put(&mut self.log, &|| text::report(run))?;
+        put(&mut self.log, &|| text::report(run, true))?;
         put(&mut self.json, &|| serde_json::to_string(run).unwrap_or_default() + "\n")?;
         put(&mut self.html, &|| html::page(std::slice::from_ref(run)))?;
         let six = self.six;

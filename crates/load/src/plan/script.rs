@@ -20,6 +20,8 @@ pub enum Pick {
     /// One after the other, as they stand; all clients of a thread together.
     #[default]
     InTurn,
+    /// One after the other, as they stand; each client by itself, from the first on: what one asks rests on what it asked before.
+    Each,
     /// Each as likely as the others.
     Random,
     /// The first most often: number k as likely as 1 / k^s. This is s.
@@ -143,7 +145,7 @@ pub(super) fn sums(pick: Pick, weights: &[f64]) -> Vec<f64> {
         Pick::Zipf(s) => (at as f64 + 1.0).powf(-s),
         _ => weight,
     };
-    if matches!(pick, Pick::InTurn | Pick::Random) {
+    if matches!(pick, Pick::InTurn | Pick::Each | Pick::Random) {
         return Vec::new();
     }
     let running = weights.iter().enumerate().scan(0.0, |sum, (at, weight)| {

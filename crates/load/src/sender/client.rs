@@ -93,6 +93,8 @@ pub(super) struct Client {
     /// Which servers are its own.
     pub home: usize,
     pub dice: Dice,
+    /// Which request of its home is next, where each client goes through them by itself.
+    pub turn: usize,
     /// Its place in the round it is in.
     pub walk: Option<Walk>,
     /// When the round's first request was sent, and whether anything in it went wrong.
@@ -153,6 +155,7 @@ impl Client {
             rank,
             home,
             dice: Dice::of(seed, "client", index as u64),
+            turn: 0,
             walk: None,
             round_started_ns: None,
             round_failed: false,

@@ -263,6 +263,11 @@ impl Desk<'_> {
                     at
                 }
             },
+            Pick::Each => {
+                let at = client.turn;
+                client.turn = if at + 1 < home.requests.len() { at + 1 } else { 0 };
+                at
+            }
             Pick::Random => usize::try_from(client.dice.below(home.requests.len() as u64)).unwrap_or(0),
             Pick::Zipf(_) | Pick::Weighted => script::drawn(&home.sums, &mut client.dice),
         };

@@ -50,7 +50,11 @@ fn single(run: &Run, out: &mut String) {
     curves::over_time(alone, out);
     tables(run, out);
     facts(run, out);
-    let _ = write!(out, "<h2>As text</h2><pre>{}</pre>", escape(text::report(run).trim_start_matches('\n')));
+    let _ = write!(
+        out,
+        "<h2>As text</h2><pre>{}</pre>",
+        escape(text::report(run, true).trim_start_matches('\n'))
+    );
 }
 
 fn several(runs: &[Run], out: &mut String) {

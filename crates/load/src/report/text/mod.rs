@@ -1,4 +1,5 @@
-//! The report for the terminal: what matters first, then tables, then WCAT's rows in WCAT's order.
+//! The report for the terminal: tables first, WCAT's rows if they are asked for, and the summary last, where it stands on the
+//! screen when the run is over, however long the tables are.
 //!
 //! Not here: colours, files; what is said of levels ([`super::steps`]) and of URLs ([`super::rows`]), as HTML says it
 //! too.
@@ -27,22 +28,25 @@ use crate::stats::Summary;
 use crate::tally::Failure;
 use crate::verdict::{Finding, Grade};
 
-/// The whole report.
-pub fn report(run: &Run) -> String {
+/// The whole report, with or without WCAT's rows.
+pub fn report(run: &Run, with_wcat: bool) -> String {
     let mut out = String::new();
-    head(run, &mut out);
+    line!(out, "");
     levels(run, &mut out);
     times::times(run, &mut out);
     answers(run, &mut out);
     tables(run, &mut out);
     counters::counters(run, &mut out);
-    findings(&run.verdict.findings, &mut out);
-    wcat::wcat(run, &mut out);
+    if with_wcat {
+        wcat::wcat(run, &mut out);
+        line!(out, "");
+    }
+    summary(run, &mut out);
     units::printable(&out)
 }
 
-fn head(run: &Run, out: &mut String) {
-    line!(out, "");
+/// What was asked, the few numbers that matter most, and whether they can be trusted: a screen shows all of it.
+fn summary(run: &Run, out: &mut String) {
     line!(out, "  {}", run.label);
     if let Some(urls) = labelled(run) {
         line!(out, "  {urls}");
@@ -79,7 +83,7 @@ fn head(run: &Run, out: &mut String) {
     }
     pair(out, "CPU of thirst", &generator_line(run));
     pair(out, "Verdict", run.verdict.grade.word());
-    line!(out, "");
+    findings(&run.verdict.findings, out);
 }
 
 /// How many requests failed, and by what; nothing if none did.
@@ -344,14 +348,12 @@ fn findings(findings: &[Finding], out: &mut String) {
             line!(out, "  {:<9}{}", "", finding.mend);
         }
     }
-    if !findings.is_empty() {
-        line!(out, "");
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::model::Row;
     use crate::report::table::tests::sample;
 
     #[test]
@@ -365,11 +367,11 @@ mod tests {
     #[test]
     fn the_headline_says_what_failed() {
         let mut run = sample("a", 10.0);
-        assert!(!report(&run).contains("Failed requests"));
+        assert!(!report(&run, false).contains("Failed requests"));
         (run.requests, run.errors.requests) = (10_000, 1_010);
         run.errors.kinds =
             [("status".to_owned(), 1_000), ("timeout".to_owned(), 10), ("refused".to_owned(), 3)].into();
-        let text = report(&run);
+        let text = report(&run, false);
         assert!(
             text.contains("\n  Failed requests       1,010 of 10,000 (10.1 %): timeout 10, status 1,000\n"),
             "{text}"
@@ -377,14 +379,40 @@ mod tests {
     }
 
     #[test]
+    fn the_summary_is_last_and_fits_a_terminal_of_36_rows() {
+        let mut run = steps::tests::stepped("a name", &steps::tests::FULL);
+        run.asked.urls = (0..40).map(|n| format!("http://a/{n}")).collect();
+        run.rows = run.asked.urls.iter().map(|url| Row { name: url.clone(), ..Row::default() }).collect();
+        run.errors.requests = 7;
+        let finding = |text: &str, mend: &str| Finding {
+            grade: Grade::Suspect,
+            code: "x".to_owned(),
+            text: text.to_owned(),
+            mend: mend.to_owned(),
+        };
+        run.verdict.findings = (0..5).map(|_| finding("look twice", "do this")).collect();
+        for with_wcat in [false, true] {
+            let text = report(&run, with_wcat);
+            assert_eq!(text.contains("Thirst Performance Statistics"), with_wcat);
+            let lines: Vec<&str> = text.lines().collect();
+            // The prompt takes one row, and what is typed before the next run another.
+            let screen = lines[lines.len() - 34..].join("\n");
+            for seen in ["  a name\n", "Requests per second", "Failed requests", "Verdict", "look twice"] {
+                assert!(screen.contains(seen), "{seen} in {screen}");
+            }
+            assert!(screen.ends_with("do this") && lines.len() > 60, "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_not_known_is_said() {
         let mut run = sample("a", 10.0);
         run.bytes.decoded = None;
-        assert!(report(&run).contains("the decoded size is not known"));
+        assert!(report(&run, false).contains("the decoded size is not known"));
         run.cache.hit_ratio = None;
-        assert!(report(&run).contains("no answer says whether it came from a cache"));
+        assert!(report(&run, false).contains("no answer says whether it came from a cache"));
         run.verdict.at_least = true;
-        assert!(report(&run).contains("at least 10"));
+        assert!(report(&run, false).contains("at least 10"));
     }
 
     #[test]
@@ -396,7 +424,7 @@ mod tests {
         run.latency_us.response = run.latency_us.last_byte.clone();
         run.latency_us.send_lag = run.latency_us.last_byte.clone();
         run.unsent = 12;
-        let text = report(&run);
+        let text = report(&run, false);
         for say in [
             "2,500 requests per second, at random moments (Poisson); 20 in flight at most, what is due beyond that is dropped",
             "\n  Response time         2.50 ms median",
@@ -412,7 +440,7 @@ mod tests {
 
     #[test]
     fn a_closed_loop_says_nothing_of_an_open_one() {
-        let text = report(&sample("a", 100.0));
+        let text = report(&sample("a", 100.0), false);
         for none in ["Service time", "Send lag", "Unsent", "Rounds", "Kept", "Ended early", "knee"] {
             assert!(!text.contains(none), "{none} in {text}");
         }
@@ -428,9 +456,9 @@ mod tests {
         run.latency_us.tls = run.latency_us.last_byte.clone();
         run.latency_us.stale_last_byte = run.latency_us.last_byte.clone();
         run.asked.urls = vec!["http://a/1".to_owned(), "http://a/2".to_owned()];
-        let text = report(&run);
+        let text = report(&run, false);
         for say in [
-            "\n  a\n  http://a/1 and 1 more\n  GET, closed loop, 1 to 31 connections, ",
+            "\n\n  a\n  http://a/1 and 1 more\n  GET, closed loop, 1 to 31 connections, ",
             "  Rounds                50 to their end without a failure, 5.0/s, 2.50 ms median",
             "  Kept                  7 answers",
             "  Changed               8 answers",
