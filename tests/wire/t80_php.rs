@@ -48,6 +48,48 @@ fn without_a_rule_php_is_not_cached_and_with_one_it_is() {
     assert_eq!(server.get("/hello.php?n=2", &[]).text(), "hello 2 none");
 }
 
+/// A rule for the script holds for the folder whose default document it is; the key stays the client's path.
+#[test]
+fn a_rule_for_the_default_document_holds_for_its_folder() {
+    let rules = "[[site.rule]]\npath = \"/pictures/index.php\"\nfor = \"60s\"\n\
+                 [[site.rule]]\nextension = \".html\"\nclient_cache_control = \"max-age=77\"\n\
+                 [[site.rule]]\npath = \"/both/**\"\nnever = true\n\
+                 [[site.rule]]\nextension = \".php\"\nfor = \"30s\"\nvary_query = { keep = [] }\n";
+    let (folder, _fpm, server) = site(2, rules);
+    folder.write("pictures/index.php", "<?php echo microtime(true);");
+    folder.write("both/index.php", "<?php echo microtime(true);");
+    folder.write("plain/index.html", "plain");
+    let first = server.get("/pictures/", &[]);
+    let again = server.get("/pictures/", &[]);
+    assert!(again.is_hit() && again.body == first.body, "{}", again.cache_status());
+    // Another key, as it is another path.
+    assert_ne!(server.get("/pictures/index.php", &[]).text(), first.text());
+    // By extension, with what the rule says of the key.
+    let first = server.get("/?a=1", &[]);
+    let again = server.get("/?b=2", &[]);
+    assert!(again.is_hit() && again.body == first.body, "{}", again.cache_status());
+    // The document that is there decides, not the first that might be.
+    assert_eq!(server.get("/plain/", &[]).field("cache-control"), Some("max-age=77"));
+    assert_eq!(server.get("/both/", &[]).reason(), "rule-never");
+    let document = |path: &str| {
+        let explained = server.json(&["explain", &server.url(path)]).to_string();
+        let by_document = explained.contains("rule-by-document");
+        (by_document, explained.contains("/pictures/index.php"), explained.contains("/plain/index.html"))
+    };
+    assert_eq!(document("/pictures/"), (true, true, false));
+    assert_eq!(document("/plain/"), (true, false, true));
+    assert_eq!(document("/pictures/index.php"), (false, true, false));
+    assert!(!document("/both/").0 && !document("/none/").0);
+    // Another document takes the place of the first.
+    folder.write("pictures/next", "static");
+    std::fs::remove_file(folder.path("pictures/index.php")).unwrap();
+    std::fs::rename(folder.path("pictures/next"), folder.path("pictures/index.html")).unwrap();
+    soon("the new document", || {
+        let answer = server.get("/pictures/", &[]);
+        (answer.text() == "static" && answer.field("cache-control") == Some("max-age=77")).then_some(())
+    });
+}
+
 #[test]
 fn a_script_kept_until_it_changes_is_run_anew_when_it_does() {
     let rules = "[[site.rule]]\nextension = \".php\"\nuntil_changed = true\n";

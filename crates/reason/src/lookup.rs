@@ -12,6 +12,7 @@ reasons! {
         BadTarget = "bad-target", "the request target cannot be normalised", "";
         RuleMatched = "rule-matched", "this is the first rule in file order that matches", "";
         RuleByReading = "rule-by-reading", "this rule protects what the origin may read the path as", "write the path as the rule has it";
+        RuleByDocument = "rule-by-document", "this is the first rule in file order that matches the folder's default document", "";
         NoRule = "no-rule", "no rule matches, the site's default policy holds", "add a rule with `samovar rule add`";
     }
 }

@@ -44,7 +44,7 @@ pub use map::{AskedBy, OriginNames, map_cookie, map_location};
 pub use path::normalise_path;
 pub use query::normalise_query;
 pub use rate::{Counted, Rate, RateBy, RateTable, network_of};
-pub use route::route;
+pub use route::{Document, route, route_with};
 pub use stars::Stars;
 pub use template::{Template, Var, Vars};
 pub use types::*;

@@ -14,7 +14,7 @@ use crate::readings;
 use crate::template::Vars;
 use crate::types::{RequestParts, Routed, Rule, Site, Sites, TargetId};
 use http::{HeaderName, Method};
-use samovar_policy::Claim;
+use samovar_policy::{Claim, LifetimeWish};
 use samovar_reason::{Explain, Route};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,6 +24,20 @@ use std::sync::Arc;
 /// # Errors
 /// `UnknownHost` (421) or `BadTarget` (400), with a sentence that says which part and why.
 pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s>, (Route, String)> {
+    route_with(sites, parts, &|_, _| None)
+}
+
+/// As [`route`]; rules hold for a folder, too, whose default document they match. `document` is asked only where it can make
+/// a difference, with the site and the folder's normalised path, and gives the name from `index` of the document that is
+/// there.
+///
+/// # Errors
+/// As [`route`].
+pub fn route_with<'s>(
+    sites: &'s Sites,
+    parts: &RequestParts<'_>,
+    document: &Document<'s, '_>,
+) -> Result<Routed<'s>, (Route, String)> {
     let scheme = settled_scheme(parts.scheme)?;
     let (site, site_reason, host) = choose_site(sites, parts, scheme)?;
     let path = normalise_path(parts.path)
@@ -31,7 +45,7 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
     check_query(parts.query)?;
     let compared = readings::compared(&path);
     let facts = PathFacts::of(&compared, parts.method);
-    let (mut rule, mut rule_reason, mut beaten) = choose_rule(site, &facts);
+    let (mut rule, mut rule_reason, mut beaten, document) = choose_with_document(site, &facts, document);
     if let Some(guards) = guarding(site, rule, &facts) {
         (rule, rule_reason, beaten) = (guards, Route::RuleByReading, vec![&rule.id]);
     }
@@ -51,6 +65,7 @@ pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s
         rule,
         rule_reason,
         beaten,
+        document,
         target,
         host,
         path,
@@ -198,6 +213,51 @@ fn best(sites: &Sites, listener_port: u16, rank: impl Fn(&Site) -> Option<usize>
         }
     }
     best.map(|(site, _)| site)
+}
+
+/// The name of the default document that a folder has, as one of the site's `index`.
+pub type Document<'s, 'f> = dyn Fn(&'s Site, &str) -> Option<&'s str> + 'f;
+
+/// A rule, why it holds, the later ones that match too, and the path of the default document it was chosen by.
+type Chosen<'s> = (&'s Rule, Route, Vec<&'s Arc<str>>, Option<String>);
+
+/// The first rule that matches the path or, where the path names a folder, its default document.
+fn choose_with_document<'s>(
+    site: &'s Site,
+    facts: &PathFacts<'_>,
+    document: &Document<'s, '_>,
+) -> Chosen<'s> {
+    let by_path = || {
+        let (rule, reason, beaten) = choose_rule(site, facts);
+        (rule, reason, beaten, None)
+    };
+    if !facts.path.ends_with('/') || site.index.is_empty() {
+        return by_path();
+    }
+    let at = |facts: &PathFacts<'_>| site.rules.iter().position(|rule| facts.matches(rule));
+    let own = at(facts);
+    let path_of = |name: &str| format!("{}{name}", facts.path);
+    let before_own = |path: &str| {
+        let found = at(&PathFacts::of(path, facts.method));
+        found.filter(|found| own.is_none_or(|own| *found < own))
+    };
+    // What guards the folder's own path is not exchanged for what holds for the document.
+    if own.and_then(|own| site.rules.get(own)).is_some_and(excludes_or_guards)
+        || !site.index.iter().any(|name| before_own(&path_of(name)).is_some())
+    {
+        return by_path();
+    }
+    let Some(path) = document(site, facts.path).map(path_of) else { return by_path() };
+    let Some(rule) = before_own(&path).and_then(|at| site.rules.get(at)) else { return by_path() };
+    let of_document = PathFacts::of(&path, facts.method);
+    let matching = site.rules.iter().filter(|rule| facts.matches(rule) || of_document.matches(rule));
+    let beaten = matching.filter(|other| !std::ptr::eq(*other, rule)).map(|beaten| &beaten.id).collect();
+    (rule, Route::RuleByDocument, beaten, Some(path))
+}
+
+fn excludes_or_guards(rule: &Rule) -> bool {
+    rule.wishes.lifetime == LifetimeWish::Never
+        || rule.acts.as_deref().is_some_and(|acts| acts.guards_beyond(None))
 }
 
 /// What rules select by.

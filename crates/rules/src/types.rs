@@ -214,6 +214,8 @@ pub struct Routed<'s> {
     pub rule_reason: Route,
     /// Ids of later rules that would have matched too.
     pub beaten: Vec<&'s Arc<str>>,
+    /// The path of the folder's default document, if the rule was chosen by it.
+    pub document: Option<String>,
     /// What the request goes to by extension alone (files may still resolve an index document to a handler).
     pub target: TargetId,
     /// Host in canonical spelling, with a non-default port: what the key and the origin see.

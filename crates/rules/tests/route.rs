@@ -230,3 +230,56 @@ fn urls_that_people_type() {
         assert_eq!(url_key(&strict, url, &none).unwrap_err().0, why, "{url}");
     }
 }
+
+/// A rule holds for a folder whose default document it matches, in the order of the file; the document is asked for only
+/// where it can make a difference.
+#[test]
+fn rules_hold_for_the_default_document_of_a_folder() {
+    let by_extension =
+        |id: &str, extension: &str| Rule { extensions: vec![extension.into()], ..rule(id, "") };
+    let never = |rule: Rule| {
+        let wishes =
+            samovar_policy::Wishes { lifetime: samovar_policy::LifetimeWish::Never, ..Default::default() };
+        Rule { wishes, ..rule }
+    };
+    let php = || by_extension("php", ".php");
+    let folder = || rule("folder", "/pictures/");
+    // Rules, path, which index document is there; the rule, why, whether the document was asked for.
+    type Row = (Vec<Rule>, &'static str, Option<usize>, &'static str, Route, bool);
+    let rows: [Row; 11] = [
+        (vec![php()], "/pictures/", Some(0), "php", Route::RuleByDocument, true),
+        (vec![php()], "/pictures/", Some(1), "otherwise", Route::NoRule, true),
+        (vec![php()], "/pictures/", None, "otherwise", Route::NoRule, true),
+        (vec![php()], "/pictures", Some(0), "otherwise", Route::NoRule, false),
+        (vec![php()], "/pictures/index.php", Some(0), "php", Route::RuleMatched, false),
+        (vec![folder(), php()], "/pictures/", Some(0), "folder", Route::RuleMatched, false),
+        (vec![php(), folder()], "/pictures/", Some(0), "php", Route::RuleByDocument, true),
+        (vec![php(), never(folder())], "/pictures/", Some(0), "folder", Route::RuleMatched, false),
+        (
+            vec![rule("one", "/pictures/index.html")],
+            "/pictures/",
+            Some(1),
+            "one",
+            Route::RuleByDocument,
+            true,
+        ),
+        (vec![rule("one", "/pictures/index.html")], "/others/", Some(1), "otherwise", Route::NoRule, false),
+        (vec![rule("all", "/**"), php()], "/pictures/", Some(0), "all", Route::RuleMatched, false),
+    ];
+    let none = HeaderMap::new();
+    for (rules, path, there, id, reason, wanted) in rows {
+        let index = vec!["index.php".to_owned(), "index.html".to_owned()];
+        let sites = Sites { sites: vec![Site { index, rules, ..site("s", &["s.example"], &[]) }] };
+        let asked = std::cell::Cell::new(false);
+        let routed = route_with(&sites, &parts("s.example", path, &none), &|site, folder| {
+            asked.set(true);
+            assert_eq!(folder, path);
+            site.index.get(there?).map(String::as_str)
+        })
+        .unwrap();
+        let what = format!("{path} {there:?} {id}");
+        assert_eq!((&*routed.rule.id, routed.rule_reason, asked.get()), (id, reason, wanted), "{what}");
+        assert_eq!(routed.document.is_some(), reason == Route::RuleByDocument, "{what}");
+        assert_eq!(routed.key.as_str(), format!("http://s.example{path}"), "{what}");
+    }
+}

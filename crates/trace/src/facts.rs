@@ -66,6 +66,12 @@ pub(crate) fn tell(fact: &Fact) -> Told {
                 .data("rule", &**rule)
                 .data("also_matched", later.iter().map(|id| Value::from(&**id)).collect::<Value>())
         }
+        Fact::Document(path) => Told::plain(
+            "document",
+            "the path names a folder, and the rule was chosen by its default document",
+        )
+        .detail(path.clone())
+        .data("document", path.clone()),
         Fact::Key(key) => self::key(&redact_key(key)),
         Fact::Unkeyed(inputs) => {
             Told::plain("unkeyed", "these inputs reach the origin but are not in the key")
@@ -146,6 +152,7 @@ pub(crate) fn weight_bytes(fact: &Fact) -> usize {
         Fact::Upstream(_, text) | Fact::Files(_, text) | Fact::Upgrade(_, text) => text.len(),
         Fact::Site(_, text) | Fact::Key(text) => text.len(),
         Fact::Gate(_, text) | Fact::Change(_, text) => text.len(),
+        Fact::Document(text) => text.len(),
         Fact::Rule(_, _, later) => later.len() * size_of::<Arc<str>>(),
         Fact::Unkeyed(texts) | Fact::Cookies(texts) | Fact::Dropped(texts) => all(texts),
         Fact::Overridden(words) => words.len() * size_of::<&str>(),

@@ -28,6 +28,8 @@ pub enum Fact {
     Site(Route, Arc<str>),
     /// Which rule, and why; the ids of later rules that matched too.
     Rule(Route, Arc<str>, Vec<Arc<str>>),
+    /// The default document of the folder that the path names, where the rule was chosen by it.
+    Document(String),
     /// The key.
     Key(Arc<str>),
     /// Request inputs that reach the origin but are not in the key.

@@ -74,6 +74,27 @@ impl Files {
             .unwrap_or_else(|No(reason, detail)| Resolved::No(reason, detail))
     }
 
+    /// Which of the `index` documents the folder at `path` (normalised, percent-encoded) is answered with, as
+    /// [`Files::resolve`] would find it; `None` if it has none of them, or is no folder to be served.
+    pub fn default_document(&self, path: &str, index: &[String]) -> Option<usize> {
+        let target = Target::parse(path);
+        let held = self.root.now().ok()?;
+        let mut folder = Vec::with_capacity(path.len());
+        for segment in target.segments.iter().filter(|segment| !segment.bytes.is_empty()) {
+            let top = folder.is_empty();
+            path::push(&mut folder, &segment.bytes).ok()?;
+            if hidden::is_hidden(&segment.bytes, top) {
+                return None;
+            }
+        }
+        index.iter().position(|name| {
+            let mut rel = folder.clone();
+            let mut parts = name.split('/').filter(|part| !part.is_empty());
+            parts.all(|part| path::push(&mut rel, part.as_bytes()).is_ok())
+                && self.is_script(&held, &rel).unwrap_or(false)
+        })
+    }
+
     /// The whole of an open file.
     pub fn answer(open: Opened) -> Answer {
         opened::answer(open)

@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Version};
 use samovar_policy::{RequestFacts, Verdict};
 use samovar_reason::{Explain, Gate, Hot, Lookup, Route as Why, Store};
-use samovar_rules::{Acts, RequestParts, Routed, Sites, UrlParts, Vars};
+use samovar_rules::{Acts, RequestParts, Routed, UrlParts, Vars};
 use samovar_trace::{Fact, Fields, Record, Tier};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn dry(
     let sites = &snapshot.settings.sites;
     let now = clock::now();
     let parsed = samovar_rules::parse_url(&ask.url)?;
-    let routed = route(sites, &parsed, method, headers)
+    let routed = route(&snapshot, &parsed, method, headers)
         .map_err(|(why, detail)| format!("{}: {}: {detail}", ask.url, why.text()))?;
     let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
     let rule_at = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
@@ -75,6 +75,7 @@ fn dry(
         ),
         Fact::Key(Arc::clone(&routed.key.0)),
     ]);
+    facts.extend(routed.document.clone().map(Fact::Document));
     let acts = routed.rule.acts.as_deref();
     facts.extend(acts.map(pipeline::asked).into_iter().flatten());
     let elsewhere = acts.and_then(|acts| redirected(acts, &parsed, &routed));
@@ -253,11 +254,12 @@ fn before(history: &[Arc<Record>], method: &Method, serves: bool) -> Vec<Fact> {
 /// Where a request of this method would go. Which listener it would come in by is not known: the URL's own port
 /// is tried first, then those that sites name.
 fn route<'s>(
-    sites: &'s Sites,
+    snapshot: &'s crate::state::Snapshot,
     parsed: &UrlParts,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Routed<'s>, (Why, String)> {
+    let sites = &snapshot.settings.sites;
     let own = parsed.host.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
     let own = own.unwrap_or(if parsed.scheme == "https" { 443 } else { 80 });
     let on_port = |listener_port| {
@@ -270,7 +272,9 @@ fn route<'s>(
             query: parsed.query.as_deref(),
             headers,
         };
-        samovar_rules::route(sites, &parts)
+        samovar_rules::route_with(sites, &parts, &|site, folder| {
+            pipeline::default_document(snapshot, site, folder)
+        })
     };
     let first = on_port(own);
     if !matches!(first, Err((Why::UnknownHost, _))) {

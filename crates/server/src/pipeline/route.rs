@@ -85,7 +85,8 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         headers: &x.headers,
     };
     let sites = &snapshot.settings.sites;
-    let routed = samovar_rules::route(sites, &parts)?;
+    let routed =
+        samovar_rules::route_with(sites, &parts, &|site, folder| default_document(snapshot, site, folder))?;
     // The position of a reference in the list it points into.
     let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
     let rule = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
@@ -98,6 +99,7 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         ),
         Fact::Key(Arc::clone(&routed.key.0)),
     ];
+    facts.extend(routed.document.map(Fact::Document));
     let rewritten = routed.rewritten.map(Arc::new);
     if let Some(to) = &rewritten {
         facts.push(rewritten_fact(to));
@@ -142,6 +144,13 @@ pub fn unkeyed(cache: &Cache, snapshot: &Snapshot, route: &Route, headers: &Head
     }
     let unkeyed = samovar_rules::unkeyed(rule, &parts, &varied);
     (!unkeyed.is_empty()).then_some(Fact::Unkeyed(unkeyed))
+}
+
+/// The default document of a folder of the site's files, by its name in `index`: a few system calls, as for a file.
+pub fn default_document<'s>(snapshot: &Snapshot, site: &'s Site, folder: &str) -> Option<&'s str> {
+    let Target::Files(target) = &**snapshot.target(site.fallback)? else { return None };
+    let at = target.files.default_document(folder, &site.index)?;
+    site.index.get(at).map(String::as_str)
 }
 
 /// What the origin is asked for instead, told.
