@@ -283,3 +283,28 @@ fn named_fields_are_for_the_first_client() {
         assert_eq!(fields(&second), (false, true), "{control}");
     }
 }
+
+#[test]
+fn what_a_rule_drops_still_decides_what_is_stored_and_for_whom() {
+    let table: &[(Fields, &str)] = &[
+        (&[("Cache-Control", "private")], "private"),
+        (&[("Cache-Control", "no-store")], "no-store"),
+        (&[("Set-Cookie", "session=1")], "set-cookie"),
+        (&[("Vary", "*")], "vary-star"),
+    ];
+    for (fields, reason) in table {
+        let origin = Origin::counting(fields);
+        let text = format!(
+            "config = 1\n[[site]]\nname = \"a\"\ndefault = true\norigin = \"{}\"\nwhen_silent = \"1h\"\n\
+             drop_fields = [\"Cache-Control\", \"Set-Cookie\", \"Vary\"]\n[[site.rule]]\npath = \"/pass\"\nnever = true\n",
+            origin.url
+        );
+        let server = Server::configured(&text, &["--access-log", "off"]).0;
+        let first = server.get("/x", &[]);
+        assert_eq!((first.reason().as_str(), server.get("/x", &[]).is_hit()), (*reason, false), "{fields:?}");
+        for path in ["/x", "/pass"] {
+            let seen = server.get(path, &[]);
+            assert_eq!(seen.field(fields[0].0), None, "{path} {fields:?}");
+        }
+    }
+}

@@ -312,7 +312,6 @@ pub(super) async fn on_head(
     }
     let snapshot = Arc::clone(&job.question.snapshot);
     let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
-    keep::drop_fields(&mut got.answer, &wishes);
     let announced = attempt::announced(&got.answer.body);
     let (more, decision) = keep::decide(&job, &ticket, &got.answer, times, announced, got.ours);
     facts.extend(more);

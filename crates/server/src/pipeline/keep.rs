@@ -91,12 +91,6 @@ pub(super) fn dated(headers: &HeaderMap, wall_ms: u64) -> HeaderMap {
     headers
 }
 
-pub(super) fn drop_fields(answer: &mut Answer, wishes: &Wishes) {
-    for name in &wishes.drop_fields {
-        answer.headers.remove(name);
-    }
-}
-
 pub(super) fn judge(
     job: &Job,
     ticket: &Ticket,

@@ -330,6 +330,10 @@ fn tell_client(
     if tier == Tier::Own {
         return;
     }
+    // Only here: what is dropped still decides what is stored, and for whom.
+    for name in &rule.wishes.drop_fields {
+        headers.remove(name);
+    }
     add_vary(headers, rule.vary_headers.iter().map(|v| &v.name));
     if let Some(value) = &rule.wishes.client_cache_control
         && shared
