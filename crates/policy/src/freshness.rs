@@ -85,7 +85,15 @@ pub(crate) fn lifetime(answer: Answer<'_>, req: &RequestFacts<'_>, wishes: &Wish
             from_arrival(u64::MAX, Lifetime::UntilChanged, answer, wishes)
         }
         (_, Some(given)) => Given { ms: capped(given.ms, wishes), source: given.source },
-        (LifetimeWish::WhenSilent(ms), None) => from_arrival(ms, Lifetime::RuleSilent, answer, wishes),
+        (LifetimeWish::WhenSilent(ms), None) => {
+            match unchanged_s(answer).filter(|_| wishes.heuristic_first) {
+                // The operator gave both lifetimes, so the rule's cookies decide as for `when_silent`; a query still says that
+                // the response is made for the request.
+                Some(unchanged_s) if !req.has_query => part_of(unchanged_s, wishes),
+                Some(_) => NO_LIFETIME,
+                None => from_arrival(ms, Lifetime::RuleSilent, answer, wishes),
+            }
+        }
         (_, None) => heuristic(answer, req, wishes),
     }
 }
@@ -137,17 +145,28 @@ pub(crate) fn expires_is_odd(answer: Answer<'_>) -> bool {
 /// A part of the time since Last-Modified (RFC 9111 §4.2.2), for plain pages only: a query or a cookie says that the
 /// answer is made for the asker.
 fn heuristic(answer: Answer<'_>, req: &RequestFacts<'_>, wishes: &Wishes) -> Given {
-    let none = Given { ms: 0, source: Lifetime::None };
     let allowed = is_heuristic_status(answer.status) || answer.directives.public;
     if req.has_query || req.any_cookies || !allowed {
-        return none;
+        return NO_LIFETIME;
     }
+    unchanged_s(answer).map_or(NO_LIFETIME, |unchanged_s| part_of(unchanged_s, wishes))
+}
+
+/// No lifetime: stale on arrival.
+const NO_LIFETIME: Given = Given { ms: 0, source: Lifetime::None };
+
+/// How long before its Date the response was last changed, s; `None` if it does not say so, or says a later moment.
+fn unchanged_s(answer: Answer<'_>) -> Option<u64> {
     let received_s = seconds(answer.at.answered.wall_ms);
     let date_s = date_of(answer.headers, &header::DATE, received_s).unwrap_or(received_s);
-    let Some(modified_s) = date_of(answer.headers, &header::LAST_MODIFIED, received_s) else { return none };
-    let unchanged_s = u64::try_from(date_s.saturating_sub(modified_s)).unwrap_or(0);
+    let modified_s = date_of(answer.headers, &header::LAST_MODIFIED, received_s)?;
+    u64::try_from(date_s.saturating_sub(modified_s)).ok().filter(|s| *s > 0)
+}
+
+/// The rule's part of that time.
+fn part_of(unchanged_s: u64, wishes: &Wishes) -> Given {
     let ms = scaled(unchanged_s, wishes.heuristic_factor).min(wishes.heuristic_max_ms);
-    if ms == 0 { none } else { Given { ms: capped(ms, wishes), source: Lifetime::Heuristic } }
+    if ms == 0 { NO_LIFETIME } else { Given { ms: capped(ms, wishes), source: Lifetime::Heuristic } }
 }
 
 /// `seconds × factor` in ms; 0 for a factor that is no positive number.

@@ -80,6 +80,8 @@ pub struct Wishes {
     pub heuristic_factor: f64,
     /// Upper bound of a heuristic lifetime, ms. Default one day comes from config.
     pub heuristic_max_ms: u64,
+    /// With [`LifetimeWish::WhenSilent`]: a response with Last-Modified lives by the heuristic instead, as in httpd.
+    pub heuristic_first: bool,
     /// Smallest body stored, bytes.
     pub min_bytes: u64,
     /// Largest body stored, bytes; `u64::MAX` for no bound of the rule's own.

@@ -204,6 +204,7 @@ fn lifetimes_and_their_sources() {
     let targeted = "cdn-cache-control";
     let own = "samovar-cache-control";
     let (respect, silent) = (wishes(), wishing(LifetimeWish::WhenSilent(7_000)));
+    let first = Wishes { heuristic_first: true, ..silent.clone() };
     let (ruled, watched) = (wishing(LifetimeWish::For(7_000)), wishing(LifetimeWish::UntilChanged));
     let table: &[(&Wishes, Fields, Lifetime, u64)] = &[
         (&respect, &[("cache-control", "max-age=60")], Lifetime::MaxAge, 60_000),
@@ -235,6 +236,11 @@ fn lifetimes_and_their_sources() {
         (&silent, &[("expires", "0")], Lifetime::Expires, 0),
         (&silent, &[("last-modified", &modified)], Lifetime::RuleSilent, 7_000),
         (&silent, &[("cache-control", "must-revalidate")], Lifetime::RuleSilent, 7_000),
+        // httpd: CacheIgnoreNoLastMod beside CacheLastModifiedFactor.
+        (&first, &[("last-modified", &modified)], Lifetime::Heuristic, 100_000),
+        (&first, &[("last-modified", &later)], Lifetime::RuleSilent, 7_000),
+        (&first, &[], Lifetime::RuleSilent, 7_000),
+        (&first, &[("last-modified", &modified), ("cache-control", "max-age=60")], Lifetime::MaxAge, 60_000),
         (
             &ruled,
             &[("cache-control", "max-age=60, s-maxage=30"), ("expires", &later)],
@@ -287,6 +293,10 @@ fn heuristics_are_for_plain_pages() {
             "{factor}"
         );
     }
+    // Beside `when_silent` the rule says which cookies matter, and a query still keeps it out.
+    let first = Wishes { heuristic_first: true, ..wishing(LifetimeWish::WhenSilent(7_000)) };
+    assert_eq!(source(&irrelevant, &first), Some(Lifetime::Heuristic));
+    assert_eq!(source(&RequestFacts { has_query: true, ..plain }, &first), Some(Lifetime::None));
     let short = Wishes { heuristic_max_ms: 500, ..wishes() };
     let freshness = storable(&plain, StatusCode::OK, &answer, &short, at_once(), None).freshness.unwrap();
     assert_eq!(freshness.lifetime_ms, 500);

@@ -234,6 +234,7 @@ fn warnings_in_rules() {
         ("vary_headers = \"Authorization\"", "privacy", "6:16", "credentials"),
         ("never = true\nmax_bytes = 1", "no-effect", "7:1", "never"),
         ("for = \"1h\"\nmax_lifetime = \"1s\"", "no-effect", "7:16", "1s, not 1h"),
+        ("for = \"1h\"\nheuristic_first = true", "no-effect", "7:1", "when_silent"),
         ("for = \"1h\"\nglobs = \"/a/*\"", "no-effect", "7:1", "until_changed"),
         ("for = \"1h\"\nadmit_period = \"1m\"", "no-effect", "7:1", "admit_after"),
         ("for = \"1h\"\nmethod = \"POST\"", "no-effect", "7:1", "GET and HEAD"),

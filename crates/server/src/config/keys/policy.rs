@@ -34,6 +34,14 @@ pub(crate) static POLICY: &[Key] = &[
     )
     .or("0.1"),
     Key::new("heuristic_max", Kind::Duration(0), "Upper bound of such a lifetime.", "\"1h\"").or("\"1d\""),
+    Key::new(
+        "heuristic_first",
+        Kind::Bool,
+        "With `when_silent`: a response with Last-Modified is fresh for its heuristic lifetime instead, and with a query in \
+         the URL it is not stored. The others are fresh for `when_silent`.",
+        "true",
+    )
+    .or("false"),
     Key::new("min_bytes", Kind::Size(0), "Smallest body that is stored.", "\"1 KiB\"").or("0"),
     Key::new("max_bytes", Kind::Size(0), "Largest body that is stored.", "\"2 MiB\"").absent("`memory.entry_max`"),
     Key::new(

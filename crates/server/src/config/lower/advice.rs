@@ -190,6 +190,12 @@ fn lifetimes(scope: &Scope<'_>, rule: &Rule, work: &mut Work<'_>) {
         );
         work.warning(Code::NoEffect, &node.span, message, "raise `max_lifetime`, or shorten the lifetime");
     }
+    let silent = matches!(rule.wishes.lifetime, LifetimeWish::WhenSilent(_));
+    if let (Some(span), true, false) = (own.key_span("heuristic_first"), rule.wishes.heuristic_first, silent)
+    {
+        let message = "`heuristic_first` holds only beside `when_silent`";
+        work.warning(Code::NoEffect, &span, message, "add `when_silent`, or take it out");
+    }
     let watched = rule.wishes.lifetime == LifetimeWish::UntilChanged;
     if let (Some(span), false) = (own.key_span("globs"), watched) {
         work.warning(

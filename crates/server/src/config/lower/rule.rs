@@ -188,6 +188,7 @@ fn wishes(scope: &Scope<'_>, lifetime: LifetimeWish) -> Wishes {
         lifetime_max_ms: scope.amount("max_lifetime"),
         heuristic_factor: factor,
         heuristic_max_ms: scope.amount("heuristic_max").unwrap_or(0),
+        heuristic_first: scope.bool("heuristic_first"),
         min_bytes: scope.amount("min_bytes").unwrap_or(0),
         max_bytes: scope.amount("max_bytes").unwrap_or(u64::MAX),
         overrides: Overrides::default(),
