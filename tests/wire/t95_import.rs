@@ -167,7 +167,10 @@ fn both_variants_of_the_map_servers_are_told_whole() {
             !text.lines().any(|line| line.trim_start().starts_with("override")),
             "unsafe is a comment: {text}"
         );
-        assert!(said.contains("CacheDirLevels 2: not carried over: there is no disk tier yet"), "{said}");
+        assert!(said.contains("CacheRoot") && said.contains("there is no disk tier yet"), "{said}");
+        // What needs nobody is at the end of the file, and one line of the report.
+        assert!(text.contains("CacheDirLevels 2: not carried over: there is no disk tier yet"), "{text}");
+        assert!(!said.contains("CacheDirLevels") && said.contains("and nothing to do ("), "{said}");
         assert!(said.contains("balancer-manager"), "{said}");
         let (unsafe_text, _) = import(&["apache", &path, "--with-unsafe"]);
         assert!(unsafe_text.contains("\n  override = [\"no-store\", \"private\"]"), "{unsafe_text}");
@@ -182,12 +185,44 @@ fn both_variants_of_the_map_servers_are_told_whole() {
     }
 }
 
+/// httpd: a tenth of the time since Last-Modified, whatever CacheDefaultExpire says of responses without it.
+#[test]
+fn a_page_modified_a_minute_ago_is_kept_for_six_seconds() {
+    let origin = Origin::new(|asked| {
+        let modified = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+        let fields = match asked.target() {
+            "/arcgis/plain" => Vec::new(),
+            _ => vec![("Last-Modified".to_owned(), httpdate::fmt_http_date(modified))],
+        };
+        (200, fields, b"a page".to_vec())
+    });
+    for name in ["apache-windows.conf", "apache-linux.conf", "apache-linux-wms.conf"] {
+        let (folder, path) = match name {
+            "apache-windows.conf" => before_one_at(name, "ags1.esri.com", &origin.url),
+            _ => before_one(name, &origin.url),
+        };
+        let (text, _) = import(&["apache", &path, "--files", folder.0.to_str().unwrap()]);
+        let server = serve(&text);
+        let seconds = |path: &str| -> u64 {
+            let status = server.get(path, &[]).cache_status();
+            let (_, rest) = status.split_once("ttl=").unwrap_or_else(|| panic!("{path}: {status}"));
+            rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+        };
+        assert!((1..=6).contains(&seconds("/arcgis/page")), "{name}: {text}");
+        assert!((3_500..=3_600).contains(&seconds("/arcgis/plain")), "CacheDefaultExpire: {name}: {text}");
+    }
+}
+
 /// The fragment with one of its two servers, at this address.
 fn before_one(fragment_name: &str, origin: &str) -> (Folder, String) {
+    before_one_at(fragment_name, "ags1.esri.com:8399", origin)
+}
+
+fn before_one_at(fragment_name: &str, named: &str, origin: &str) -> (Folder, String) {
     let text = std::fs::read_to_string(fragment(fragment_name)).unwrap();
     let folder = Folder::new();
     let host = origin.trim_start_matches("http://");
-    let mut lines: Vec<String> = text.lines().map(|line| line.replace("ags1.esri.com:8399", host)).collect();
+    let mut lines: Vec<String> = text.lines().map(|line| line.replace(named, host)).collect();
     let second = lines.iter().position(|line| line.contains("BalancerMember http://ags2")).unwrap();
     lines.drain(second..second + 2);
     // Until balancing is there, an upstream with one member has no method.

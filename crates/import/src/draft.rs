@@ -2,7 +2,7 @@
 //!
 //! Not here: what any directive means.
 
-use crate::note::{Fate, Note, Place, Refused, shown};
+use crate::note::{Consequence, Fate, Note, Place, Refused, explained, shown};
 use crate::wanted::{Settings, Upstream, Value, Wanted, render};
 use crate::windows;
 use crate::{Imported, Source, spell};
@@ -34,12 +34,38 @@ impl<'o> Draft<'o> {
         Draft { wanted: Wanted::default(), options, notes: Vec::new() }
     }
 
-    /// Notes what became of a directive.
+    /// Notes what became of a directive, with the usual consequence of its fate.
     pub(crate) fn note(&mut self, place: &Place, directive: &str, fate: Fate, text: impl Into<String>) {
+        self.note_as(place, directive, (fate, Consequence::of(fate)), text);
+    }
+
+    /// Notes what became of a directive, and what that means for the site.
+    pub(crate) fn note_as(
+        &mut self,
+        place: &Place,
+        directive: &str,
+        (fate, consequence): (Fate, Consequence),
+        text: impl Into<String>,
+    ) {
         // One more than are allowed, so that it is seen.
         if self.notes.len() <= NOTES_MAX {
-            let (place, text) = (place.clone(), shown(&text.into()));
-            self.notes.push(Note { place, directive: shown(directive), fate, text });
+            let (place, text) = (place.clone(), explained(&text.into()));
+            self.notes.push(Note { place, directive: shown(directive), fate, consequence, text });
+        }
+    }
+
+    /// The same, unless just that was noted already: what the main server says is read for each virtual host.
+    pub(crate) fn note_once(
+        &mut self,
+        place: &Place,
+        directive: &str,
+        as_what: (Fate, Consequence),
+        text: impl Into<String>,
+    ) {
+        let text = explained(&text.into());
+        let known = |note: &Note| note.place == *place && note.fate == as_what.0 && note.text == text;
+        if !self.notes.iter().any(known) {
+            self.note_as(place, directive, as_what, text);
         }
     }
 

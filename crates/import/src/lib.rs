@@ -18,7 +18,7 @@ mod windows;
 
 pub use draft::Options;
 pub use include::{Ask, File};
-pub use note::{Fate, Note, Place, Refused};
+pub use note::{Consequence, Fate, Note, Place, Refused};
 
 use draft::Draft;
 use include::Includes;

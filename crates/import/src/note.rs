@@ -57,6 +57,58 @@ impl Fate {
     }
 }
 
+/// What a note means for the site, the worst first: reports are sorted by it. Closed; the codes are never renamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Consequence {
+    /// Pages are missing, refused or not the same until somebody acts.
+    BreaksSite,
+    /// Somebody may see, do or ask for more than before.
+    LessSafe,
+    /// Responses are kept for another time, for other requests, or not at all, or are slower.
+    CachedDifferently,
+    /// Nobody needs to act.
+    Nothing,
+}
+
+impl Consequence {
+    /// All of them, the worst first.
+    pub const ALL: [Consequence; 4] = [
+        Consequence::BreaksSite,
+        Consequence::LessSafe,
+        Consequence::CachedDifferently,
+        Consequence::Nothing,
+    ];
+
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Consequence::BreaksSite => "breaks-site",
+            Consequence::LessSafe => "less-safe",
+            Consequence::CachedDifferently => "cached-differently",
+            Consequence::Nothing => "nothing",
+        }
+    }
+
+    /// The heading of its part of a report.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Consequence::BreaksSite => "What breaks the site until you act",
+            Consequence::LessSafe => "What is less safe than before",
+            Consequence::CachedDifferently => "What is slower, or cached differently",
+            Consequence::Nothing => "Not carried over, and nothing to do",
+        }
+    }
+
+    /// Of a note for which nothing worse is known.
+    pub(crate) fn of(fate: Fate) -> Consequence {
+        match fate {
+            Fate::FillIn => Consequence::BreaksSite,
+            Fate::Unsafe => Consequence::LessSafe,
+            Fate::Carried | Fate::LeftOut => Consequence::Nothing,
+        }
+    }
+}
+
 /// One directive and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -66,7 +118,9 @@ pub struct Note {
     pub directive: String,
     /// What became of it.
     pub fate: Fate,
-    /// As what, or why not.
+    /// What that means for the site.
+    pub consequence: Consequence,
+    /// As what, or why not, and what to do.
     pub text: String,
 }
 
@@ -94,9 +148,24 @@ impl fmt::Display for Refused {
     }
 }
 
+impl Note {
+    /// Whether a report lists it: all that was not carried over, and what was but acts differently here.
+    pub fn is_reported(&self) -> bool {
+        self.fate != Fate::Carried || self.consequence != Consequence::Nothing
+    }
+}
+
 /// One line of visible characters, shortened: what a file holds must not steer a terminal or end a comment.
 pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 160;
+    visible(text, 160)
+}
+
+/// The same for an explanation, whose end says what to do.
+pub(crate) fn explained(text: &str) -> String {
+    visible(text, 700)
+}
+
+fn visible(text: &str, longest: usize) -> String {
     let one_line = |c: char| if c.is_control() || is_direction(c) { ' ' } else { c };
     let mut out = String::new();
     let mut last = ' ';
@@ -105,7 +174,7 @@ pub(crate) fn shown(text: &str) -> String {
             out.push(c);
         }
         last = c;
-        if out.len() > LONGEST {
+        if out.len() > longest {
             out.push('…');
             break;
         }

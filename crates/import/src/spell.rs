@@ -45,6 +45,16 @@ pub(crate) fn field_name(text: &str) -> Option<String> {
     (!text.is_empty() && text.len() <= 200 && text.bytes().all(ok)).then(|| text.to_owned())
 }
 
+/// Whether an application learns from the field how its client connected: it redirects for ever where that is wrong.
+pub(crate) fn is_about_tls(field: &str) -> bool {
+    const ABOUT: [&str; 4] = ["x-forwarded-proto", "x-forwarded-port", "x-forwarded-host", "forwarded"];
+    ABOUT.iter().any(|about| field.eq_ignore_ascii_case(about))
+}
+
+/// What to do about such a field.
+pub(crate) const TLS_IN_FRONT: &str = "Samovar writes the field from how the client connected. If TLS ends in front of \
+    Samovar, name that proxy in [server] trusted_proxies: what it says of its clients then goes on to the application";
+
 /// A field value: visible ASCII on one line.
 pub(crate) fn field_value(text: &str) -> Option<String> {
     let ok = |b: u8| (b' '..=b'~').contains(&b);

@@ -242,7 +242,7 @@ fn lines_and_what_becomes_of_them() {
         (Source::Apache, apache("MCacheSize 102400"), "size = \"100 MiB\""),
         (
             Source::Apache,
-            apache("ExpiresByType image/png \"access plus 1 hour\""),
+            apache("ExpiresActive On\nExpiresByType image/png \"access plus 1 hour\""),
             "client_cache_control = \"max-age=3600\"",
         ),
         (

@@ -1,34 +1,30 @@
-//! mod_cache and its stores (mod_cache_disk, mod_disk_cache, mod_mem_cache, mod_cache_socache).
+//! mod_cache and its stores (mod_cache_disk, mod_disk_cache, mod_mem_cache, mod_cache_socache): what is stored, and how long.
 //!
-//! There is no disk tier yet: the memory tier stands for every store. Directives of the server are defaults of what
-//! `CacheEnable` names; those in a `<Location>` hold there.
+//! There is no disk tier yet: the memory tier stands for every store. A directive of a wider section holds in a narrower
+//! one that does not say it again, and none holds where no `CacheEnable` covers it. So what becomes of each is known only
+//! when all was read: it is noted there (`effects`). Not here: how a directive is read (`cache_words`).
 
-use super::directives::Conf;
+use super::cache_words::{Given, Said};
 use crate::draft::Draft;
-use crate::note::{Fate, Place};
-use crate::spell;
-use crate::tree::Directive;
-use crate::wanted::{PathSet, Scope, Select, Settings, Site, Value};
-
-/// A value with where it was said.
-type Said<T> = Option<(T, Place)>;
+use crate::note::Place;
+use crate::wanted::{Scope, Select, Settings, Site, Value};
 
 /// The directives of one section.
 #[derive(Clone, Debug, Default)]
-struct Cache {
-    enabled: Said<()>,
-    default_expire: Said<u64>,
-    max_expire: Said<u64>,
-    factor: Said<f64>,
-    max_bytes: Said<u64>,
-    min_bytes: Said<u64>,
-    ignore_control: Said<bool>,
-    ignore_no_last_mod: Said<bool>,
-    ignore_query: Said<bool>,
-    ignored: Said<Vec<String>>,
-    store_private: Said<bool>,
-    store_no_store: Said<bool>,
-    stale_on_error: Said<bool>,
+pub(super) struct Cache {
+    pub(super) enabled: Said<()>,
+    pub(super) default_expire: Said<u64>,
+    pub(super) max_expire: Said<u64>,
+    pub(super) factor: Said<f64>,
+    pub(super) max_bytes: Said<u64>,
+    pub(super) min_bytes: Said<u64>,
+    pub(super) ignore_control: Said<bool>,
+    pub(super) ignore_no_last_mod: Said<bool>,
+    pub(super) ignore_query: Said<bool>,
+    pub(super) ignored: Said<Vec<String>>,
+    pub(super) store_private: Said<bool>,
+    pub(super) store_no_store: Said<bool>,
+    pub(super) stale_on_error: Said<bool>,
 }
 
 /// Those of all sections.
@@ -37,9 +33,14 @@ pub(crate) struct Caches {
     sections: Vec<(Select, Cache)>,
 }
 
-/// What mod_cache takes where nothing is said, ms.
-const DEFAULT_EXPIRE_MS: u64 = 3_600_000;
-const MAX_EXPIRE_MS: u64 = 86_400_000;
+/// httpd's defaults: CacheDefaultExpire, ms.
+pub(super) const DEFAULT_EXPIRE_MS: u64 = 3_600_000;
+/// CacheMaxExpire, ms.
+pub(super) const MAX_EXPIRE_MS: u64 = 86_400_000;
+/// CacheLastModifiedFactor.
+pub(super) const FACTOR: f64 = 0.1;
+/// How long a stale response stands in for an error: httpd sets no bound, ms.
+pub(super) const STALE_ON_ERROR_MS: u64 = 86_400_000;
 
 /// Modules whose work is done here without loading anything.
 pub(crate) fn is_module(name: &str) -> bool {
@@ -70,7 +71,7 @@ pub(crate) fn is_module(name: &str) -> bool {
 }
 
 impl Caches {
-    fn of(&mut self, select: &Select) -> &mut Cache {
+    pub(super) fn of(&mut self, select: &Select) -> &mut Cache {
         let at = self.sections.iter().position(|(known, _)| known == select).unwrap_or_else(|| {
             self.sections.push((select.clone(), Cache::default()));
             self.sections.len() - 1
@@ -80,141 +81,101 @@ impl Caches {
         &mut self.sections[at].1
     }
 
-    /// Turns what was said into settings of the site.
-    pub(crate) fn settle(self, site: &mut Site, draft: &mut Draft<'_>) {
-        let server =
-            self.sections.iter().find(|(s, _)| s.is_all()).map(|(_, c)| c.clone()).unwrap_or_default();
+    /// Whether responses to these requests were stored.
+    pub(super) fn covers(&self, select: &Select) -> bool {
+        self.sections.iter().any(|(s, cache)| cache.enabled.is_some() && s.covers(select))
+    }
+
+    /// Turns what was said into settings of the site, and, if they are to be noted, notes what became of each directive.
+    pub(crate) fn settle(self, site: &mut Site, draft: &mut Draft<'_>, noted: bool) {
         // They are the ground that all other sections stand on: first, and the wider before the narrower.
         let mut ground: Vec<Scope> = Vec::new();
         for (select, own) in &self.sections {
-            // Said for a path that an outer CacheEnable takes in, or enabled by itself.
-            let covered = |(s, c): &(Select, Cache)| c.enabled.is_some() && s.covers(select);
-            let Some(place) = own.places().first().cloned() else { continue };
-            if self.sections.iter().any(covered) {
-                let settings = own.over(&server).settings(draft);
+            let Some(place) = own.first_place() else { continue };
+            if self.covers(select) {
+                let settings = self.folded(select).settings(draft);
                 ground.push(Scope { select: select.clone(), settings, place: Some(place) });
             }
         }
         ground.sort_by_key(|scope| scope.select.rank());
         ground.append(&mut site.scopes);
         site.scopes = ground;
-        let enabled = self.sections.iter().any(|(_, c)| c.enabled.is_some());
-        if let (false, Some(place)) = (enabled, server.places().first()) {
-            draft.note(
-                place,
-                "CacheEnable",
-                Fate::LeftOut,
-                "there is none: HTTP's own rules hold, and these directives say nothing",
-            );
+        for (select, own) in self.sections.iter().filter(|_| noted) {
+            // Where it holds: its own section, if it is covered, and those inside of it that are.
+            let inside = |(s, _): &&(Select, Cache)| select.covers(s) && self.covers(s);
+            let held: Vec<Cache> = self.sections.iter().filter(inside).map(|(s, _)| self.folded(s)).collect();
+            let wider = |(s, cache): &(Select, Cache)| s.is_all() && cache.enabled.is_some();
+            super::effects::note(own, &held, self.sections.iter().any(wider), draft);
         }
+    }
+
+    /// What holds in a section: its own directives, else those of the sections around it, the narrower first.
+    fn folded(&self, select: &Select) -> Cache {
+        let mut around: Vec<&(Select, Cache)> =
+            self.sections.iter().filter(|(s, _)| s.covers(select)).collect();
+        around.sort_by_key(|(s, _)| s.rank());
+        around.iter().fold(Cache::default(), |outer, (_, own)| own.over(&outer))
     }
 }
 
 impl Cache {
-    /// Where it was said.
-    fn places(&self) -> Vec<Place> {
-        let Cache {
-            enabled,
-            default_expire,
-            max_expire,
-            factor,
-            max_bytes,
-            min_bytes,
-            ignore_control,
-            ignore_no_last_mod,
-            ignore_query,
-            ignored,
-            store_private,
-            store_no_store,
-            stale_on_error,
-        } = self;
-        let place = |said: Option<&Place>| said.cloned();
-        [
-            place(enabled.as_ref().map(|s| &s.1)),
-            place(default_expire.as_ref().map(|s| &s.1)),
-            place(max_expire.as_ref().map(|s| &s.1)),
-            place(factor.as_ref().map(|s| &s.1)),
-            place(max_bytes.as_ref().map(|s| &s.1)),
-            place(min_bytes.as_ref().map(|s| &s.1)),
-            place(ignore_control.as_ref().map(|s| &s.1)),
-            place(ignore_no_last_mod.as_ref().map(|s| &s.1)),
-            place(ignore_query.as_ref().map(|s| &s.1)),
-            place(ignored.as_ref().map(|s| &s.1)),
-            place(store_private.as_ref().map(|s| &s.1)),
-            place(store_no_store.as_ref().map(|s| &s.1)),
-            place(stale_on_error.as_ref().map(|s| &s.1)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+    fn first_place(&self) -> Option<Place> {
+        super::effects::directives(self).first().map(|d| d.place.clone())
     }
 
-    /// What an inner section says, else what the server says.
-    fn over(&self, server: &Cache) -> Cache {
-        Cache {
-            enabled: self.enabled.clone(),
-            default_expire: self.default_expire.clone().or(server.default_expire.clone()),
-            max_expire: self.max_expire.clone().or(server.max_expire.clone()),
-            factor: self.factor.clone().or(server.factor.clone()),
-            max_bytes: self.max_bytes.clone().or(server.max_bytes.clone()),
-            min_bytes: self.min_bytes.clone().or(server.min_bytes.clone()),
-            ignore_control: self.ignore_control.clone().or(server.ignore_control.clone()),
-            ignore_no_last_mod: self.ignore_no_last_mod.clone().or(server.ignore_no_last_mod.clone()),
-            ignore_query: self.ignore_query.clone().or(server.ignore_query.clone()),
-            ignored: self.ignored.clone().or(server.ignored.clone()),
-            store_private: self.store_private.clone().or(server.store_private.clone()),
-            store_no_store: self.store_no_store.clone().or(server.store_no_store.clone()),
-            stale_on_error: self.stale_on_error.clone().or(server.stale_on_error.clone()),
+    /// What an inner section says, else what the outer says.
+    fn over(&self, outer: &Cache) -> Cache {
+        fn or<T: Clone>(own: &Said<T>, outer: &Said<T>) -> Said<T> {
+            own.clone().or_else(|| outer.clone())
         }
+        Cache {
+            enabled: or(&self.enabled, &outer.enabled),
+            default_expire: or(&self.default_expire, &outer.default_expire),
+            max_expire: or(&self.max_expire, &outer.max_expire),
+            factor: or(&self.factor, &outer.factor),
+            max_bytes: or(&self.max_bytes, &outer.max_bytes),
+            min_bytes: or(&self.min_bytes, &outer.min_bytes),
+            ignore_control: or(&self.ignore_control, &outer.ignore_control),
+            ignore_no_last_mod: or(&self.ignore_no_last_mod, &outer.ignore_no_last_mod),
+            ignore_query: or(&self.ignore_query, &outer.ignore_query),
+            ignored: or(&self.ignored, &outer.ignored),
+            store_private: or(&self.store_private, &outer.store_private),
+            store_no_store: or(&self.store_no_store, &outer.store_no_store),
+            stale_on_error: or(&self.stale_on_error, &outer.stale_on_error),
+        }
+    }
+
+    /// Whether responses without a lifetime are stored (`CacheIgnoreNoLastMod On`).
+    pub(super) fn keeps_silent(&self) -> bool {
+        self.ignore_no_last_mod.as_ref().is_some_and(|said| said.value)
     }
 
     fn settings(&self, draft: &mut Draft<'_>) -> Settings {
         let mut out = Settings::default();
-        let enabled = self.enabled.as_ref().map(|(_, place)| place.clone());
-        let mut max = self.max_expire.as_ref().map(|(ms, _)| *ms);
-        if let Some((true, place)) = &self.ignore_no_last_mod {
-            let (ms, at) = self.default_expire.clone().unwrap_or((DEFAULT_EXPIRE_MS, place.clone()));
-            let entry = out.set("when_silent", Value::duration(ms.max(1000)), &at);
-            entry.places.push(place.clone());
-            // CacheMaxExpire does not bound the default there.
-            max = max.map(|max| max.max(ms));
-        } else if let Some(place) = enabled.as_ref().or(self.places().first()) {
-            out.set("respect", Value::Bool(true), place);
-            if let Some((factor, at)) = &self.factor {
-                out.set("heuristic_factor", Value::Number(*factor), at);
-            }
-            let longest = self.max_expire.clone().unwrap_or((MAX_EXPIRE_MS, place.clone()));
-            out.set("heuristic_max", Value::duration(longest.0), &longest.1);
+        self.lifetimes(&mut out);
+        if let Some(Given { value: bytes, d }) = &self.max_bytes {
+            out.set("max_bytes", Value::size(*bytes), &d.place);
         }
-        if let (Some(ms), Some((_, at))) = (max, &self.max_expire) {
-            out.set("max_lifetime", Value::duration(ms.max(1000)), at);
+        if let Some(Given { value: bytes, d }) = self.min_bytes.as_ref().filter(|_| self.sizes_agree()) {
+            out.set("min_bytes", Value::size(*bytes), &d.place);
         }
-        if let Some((bytes, at)) = &self.max_bytes {
-            out.set("max_bytes", Value::size(*bytes), at);
+        if let Some(Given { value: ignore, d }) = &self.ignore_control {
+            out.set("reload", Value::text(if *ignore { "ignore" } else { "revalidate" }), &d.place);
         }
-        if let Some((bytes, at)) = &self.min_bytes {
-            let sizes_agree = self.max_bytes.as_ref().is_none_or(|(max, _)| max >= bytes);
-            if sizes_agree {
-                out.set("min_bytes", Value::size(*bytes), at);
-            }
+        if let Some(Given { value: true, d }) = &self.ignore_query {
+            out.set("vary_query", Value::text("ignore"), &d.place).remark =
+                "all queries of a path share one response".to_owned();
         }
-        if let Some((ignore, at)) = &self.ignore_control {
-            out.set("reload", Value::text(if *ignore { "ignore" } else { "revalidate" }), at);
-        }
-        if let Some((true, at)) = &self.ignore_query {
-            out.set("vary_query", Value::text("ignore"), at).remark =
-                "all queries of a path are one answer".to_owned();
-        }
-        if let Some((names, at)) = &self.ignored {
+        if let Some(Given { value: names, d }) = &self.ignored {
             for name in names {
                 if name.eq_ignore_ascii_case("Set-Cookie") {
-                    out.set("set_cookie", Value::text("strip"), at);
+                    out.set("set_cookie", Value::text("strip"), &d.place);
                 } else {
-                    out.add("drop_fields", Value::text(name), at);
+                    out.add("drop_fields", Value::text(name), &d.place);
                 }
             }
         }
-        let on = |said: &Said<bool>| said.clone().filter(|(on, _)| *on).map(|(_, place)| place);
+        let on = |said: &Said<bool>| said.as_ref().filter(|said| said.value).map(|said| said.d.place.clone());
         let words = [("no-store", on(&self.store_no_store)), ("private", on(&self.store_private))];
         let words: Vec<(&str, Place)> =
             words.into_iter().filter_map(|(word, at)| Some((word, at?))).collect();
@@ -227,242 +188,56 @@ impl Cache {
             entry.remark =
                 "UNSAFE: shares what the origin says is for one visitor, or must not be kept".to_owned();
         }
-        if let Some((on, at)) = &self.stale_on_error {
-            let ms = if *on { 86_400_000 } else { 0 };
-            out.set("stale_if_error", Value::duration(ms), at);
+        if let Some(Given { value: on, d }) = &self.stale_on_error {
+            let ms = if *on { STALE_ON_ERROR_MS } else { 0 };
+            out.set("stale_if_error", Value::duration(ms), &d.place);
+            out.set("stale_if_unreachable", Value::duration(ms), &d.place);
         }
         out
     }
-}
 
-fn on(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
-
-impl Conf<'_, '_> {
-    /// A directive of the cache, if it is one.
-    pub(crate) fn cache(&mut self, d: &Directive, name: &str, select: &Select) -> bool {
-        if !(name.starts_with("cache") || name.starts_with("mcache")) {
-            return false;
-        }
-        let place = d.place.clone();
-        let arg = d.arg(0);
-        let number = arg.parse::<u64>().ok().filter(|n| *n < 1 << 40);
-        let switch = on(arg);
-        match name {
-            "cacheenable" => self.enable(d, select),
-            "cachedisable" => self.disable(d, select),
-            "cachedefaultexpire" | "cachemaxexpire" => match spell::seconds(arg) {
-                Some(ms) if name == "cachedefaultexpire" => {
-                    self.caches.of(select).default_expire = Some((ms, place));
-                    self.carried(d, "when_silent, where CacheIgnoreNoLastMod is On; else silent answers are kept by Last-Modified only");
-                }
-                Some(ms) => {
-                    self.caches.of(select).max_expire = Some((ms, place));
-                    self.carried(d, "max_lifetime; it bounds Expires too, which httpd let stand");
-                }
-                None => self.left(d, "this is no number of seconds"),
-            },
-            "cachelastmodifiedfactor" => match arg.parse::<f64>().ok().filter(|f| (0.0..=1.0).contains(f)) {
-                Some(factor) => {
-                    self.caches.of(select).factor = Some((factor, place));
-                    self.carried(d, "heuristic_factor; no part of it where CacheIgnoreNoLastMod is On, as when_silent comes first");
-                }
-                None => self.left(d, "Samovar takes a part from 0 to 1"),
-            },
-            "cachemaxfilesize" | "mcachemaxobjectsize" | "cachesocachemaxsize" => match number {
-                Some(bytes) => {
-                    self.caches.of(select).max_bytes = Some((bytes, place));
-                    self.carried(d, format!("max_bytes = {bytes}"));
-                }
-                None => self.left(d, "this is no size"),
-            },
-            "cacheminfilesize" | "mcacheminobjectsize" => match number {
-                Some(bytes) => {
-                    self.caches.of(select).min_bytes = Some((bytes, place));
-                    self.carried(d, format!("min_bytes = {bytes}"));
-                }
-                None => self.left(d, "this is no size"),
-            },
-            "mcachesize" => match number.filter(|kb| *kb > 0 && *kb < 1 << 34) {
-                Some(kilobytes) => {
-                    // It was a bound of each process; less than this is no budget for a server.
-                    let bytes = (kilobytes << 10).max(16 << 20);
-                    self.draft.wanted.memory.set("size", Value::size(bytes), &place);
-                    self.carried(d, "[memory] size, for all processes together, and at least 16 MiB");
-                }
-                None => self.left(d, "this is no size"),
-            },
-            "cacheignorecachecontrol" => {
-                self.switch(d, switch, |v| self_set(v, &place, |c, s| c.ignore_control = s), select, "reload")
-            }
-            "cacheignorenolastmod" => {
-                self.switch(
-                    d,
-                    switch,
-                    |v| self_set(v, &place, |c, s| c.ignore_no_last_mod = s),
-                    select,
-                    "when_silent",
+    /// httpd's lifetimes: the origin's own, else a part of the time since Last-Modified, else `CacheDefaultExpire`, which
+    /// only `CacheIgnoreNoLastMod On` gives to every response. Its defaults are written out, as ours are others.
+    fn lifetimes(&self, out: &mut Settings) {
+        let Some(first) = self.first_place() else { return };
+        match self.ignore_no_last_mod.as_ref().filter(|said| said.value) {
+            Some(said) => {
+                let ms = self.default_expire.as_ref().map_or(DEFAULT_EXPIRE_MS, |given| given.value);
+                let at = self.default_expire.as_ref().map_or(&said.d.place, |given| &given.d.place);
+                let entry = out.set("when_silent", Value::duration(ms.max(1000)), at);
+                entry.places.push(said.d.place.clone());
+                entry.places.dedup();
+                out.set_by_itself(
+                    "heuristic_first",
+                    Value::Bool(true),
+                    "as httpd does: Last-Modified before CacheDefaultExpire",
                 );
-                if switch == Some(true) {
-                    let text = "httpd kept no silent answer to a URL with a query; when_silent keeps those too: give such paths \
-                                `respect = true` if they differ from visitor to visitor";
-                    self.note(d, Fate::Unsafe, text);
-                }
             }
-            "cacheignorequerystring" => {
-                self.switch(
-                    d,
-                    switch,
-                    |v| self_set(v, &place, |c, s| c.ignore_query = s),
-                    select,
-                    "vary_query",
-                );
-                if switch == Some(true) {
-                    self.note(
-                        d,
-                        Fate::Unsafe,
-                        "all queries of a path share one answer: vary_query = \"ignore\"",
-                    );
-                }
+            None => {
+                let at = self.enabled.as_ref().map_or(&first, |said| &said.d.place);
+                out.set("respect", Value::Bool(true), at);
             }
-            "cachestoreprivate" | "cachestorenostore" => {
-                let private = name == "cachestoreprivate";
-                if switch == Some(true) {
-                    let cache = self.caches.of(select);
-                    let said = if private { &mut cache.store_private } else { &mut cache.store_no_store };
-                    *said = Some((true, place));
-                    let what = if private {
-                        "what the origin says is for one visitor"
-                    } else {
-                        "what the origin says must not be kept"
-                    };
-                    let how = match self.draft.options.with_unsafe {
-                        true => "it holds: `override` in the rule (--with-unsafe)",
-                        false => {
-                            "`override` is written as a comment: take the sign away if nothing of it is anybody's own"
-                        }
-                    };
-                    self.note(d, Fate::Unsafe, format!("it shares {what} with everybody; {how}"));
-                } else {
-                    self.carried(d, "the default");
-                }
-            }
-            "cachestoreexpired" => {
-                self.left(d, "an answer that is stale on arrival is kept where it has a validator")
-            }
-            "cacheignoreheaders" => self.ignore_headers(d, select),
-            "cachestaleonerror" => self.switch(
-                d,
-                switch,
-                |v| self_set(v, &place, |c, s| c.stale_on_error = s),
-                select,
-                "stale_if_error",
-            ),
-            "cachelock" => self.carried(d, "requests for one answer always wait for one fetch"),
-            "cachequickhandler" | "cachekeybaseurl" => {
-                self.left(d, "the cache is asked after rules and guards, with the host of the request")
-            }
-            "cacheheader" | "cachedetailheader" => {
-                self.carried(d, "Cache-Status says it on every answer (RFC 9211)")
-            }
-            "cacheminexpire" => self.left(d, "no floor under lifetimes: `for` replaces what the origin says"),
-            "cacheignoreurlsessionidentifiers" => {
-                self.left(d, "`vary_query = { drop = [\"…\"] }` takes variables out of the key, if they are in the query");
-            }
-            "cacheroot"
-            | "cachedirlevels"
-            | "cachedirlength"
-            | "cachereadsize"
-            | "cachereadtime"
-            | "cachesocache"
-            | "cachesocachemaxtime"
-            | "cachesocachemintime"
-            | "cachesocachereadsize"
-            | "cachesocachereadtime" => {
-                self.left(d, "there is no disk tier yet; memory stands for it: [memory] size");
-            }
-            "mcachemaxobjectcount" | "mcacheremovalalgorithm" | "mcachemaxstreamingbuffer" => {
-                self.left(d, "memory is bounded in bytes, and what is used least leaves first");
-            }
-            "cachelockmaxage" | "cachelockpath" => {
-                self.left(d, "nothing to set: waiting ends when the head of the answer decides")
-            }
-            "cachefile" | "mmapfile" => self.left(d, "files are kept until they change"),
-            _ => self.left(d, "this importer does not know the directive"),
         }
-        true
-    }
-
-    fn switch(
-        &mut self,
-        d: &Directive,
-        value: Option<bool>,
-        set: impl FnOnce(bool) -> Box<dyn FnOnce(&mut Cache)>,
-        select: &Select,
-        key: &str,
-    ) {
-        match value {
-            Some(value) => {
-                set(value)(self.caches.of(select));
-                self.carried(d, key);
+        match &self.factor {
+            Some(Given { value, d }) => {
+                out.set("heuristic_factor", Value::Number(*value), &d.place);
             }
-            None => self.left(d, "On or Off is wanted"),
+            None => out.set_by_itself("heuristic_factor", Value::Number(FACTOR), "httpd's default"),
+        }
+        match &self.max_expire {
+            Some(Given { value: ms, d }) => {
+                out.set("heuristic_max", Value::duration(*ms), &d.place);
+                out.set("max_lifetime", Value::duration((*ms).max(1000)), &d.place);
+            }
+            None => out.set_by_itself("heuristic_max", Value::duration(MAX_EXPIRE_MS), "httpd's default"),
         }
     }
 
-    fn enable(&mut self, d: &Directive, select: &Select) {
-        // In a section the path is the section's.
-        let path = if select.is_all() { d.arg(1) } else { "" };
-        if !path.is_empty() && !path.starts_with('/') {
-            self.left(d, "only paths of this server are kept; a forward proxy Samovar is not");
-            return;
+    /// Whether a body can be as large as the least and as small as the largest.
+    pub(super) fn sizes_agree(&self) -> bool {
+        match (&self.min_bytes, &self.max_bytes) {
+            (Some(min), Some(max)) => min.value <= max.value,
+            _ => true,
         }
-        let select = if path.is_empty() { select.clone() } else { Select::path(PathSet::under(path)) };
-        self.caches.of(&select).enabled = Some(((), d.place.clone()));
-        let text = match d.arg(0) {
-            "disk" => {
-                "kept in memory: there is no disk tier yet, [memory] size bounds it, and a restart empties it"
-            }
-            _ => "kept in memory: [memory] size",
-        };
-        self.carried(d, text);
     }
-
-    fn disable(&mut self, d: &Directive, select: &Select) {
-        let select = match d.arg(0) {
-            path if path.starts_with('/') => Select::path(PathSet::under(path)),
-            _ => select.clone(),
-        };
-        self.scope(&select, &d.place).set("never", Value::Bool(true), &d.place);
-        self.carried(d, "never = true");
-    }
-
-    fn ignore_headers(&mut self, d: &Directive, select: &Select) {
-        if d.args.iter().any(|a| a.eq_ignore_ascii_case("None")) {
-            self.note(
-                d,
-                Fate::Unsafe,
-                "httpd kept Set-Cookie with the answer and gave it to everybody; here an answer that sets a cookie is not kept, \
-                 or without it (set_cookie = \"strip\")",
-            );
-            return;
-        }
-        let names: Vec<String> = d.args.iter().filter_map(|n| spell::field_name(n)).collect();
-        self.caches.of(select).ignored = Some((names, d.place.clone()));
-        self.carried(
-            d,
-            "set_cookie = \"strip\" for Set-Cookie, drop_fields for others, which leave what is sent too",
-        );
-    }
-}
-
-/// A setter of one switch.
-fn self_set(value: bool, place: &Place, set: fn(&mut Cache, Said<bool>)) -> Box<dyn FnOnce(&mut Cache)> {
-    let place = place.clone();
-    Box::new(move |cache| set(cache, Some((value, place))))
 }

@@ -2,11 +2,12 @@
 
 use super::access::Access;
 use super::cache::Caches;
+use super::expires::Expiry;
 use super::proxy::Balancer;
 use super::words::why_not;
 use super::{fields, proxy};
 use crate::draft::Draft;
-use crate::note::{Fate, Place, Refused};
+use crate::note::{Consequence, Fate, Place, Refused};
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{PathSet, Scope, Select, Settings, Site, Value};
@@ -29,7 +30,7 @@ pub(crate) struct Conf<'d, 'o> {
     pub(crate) tls: bool,
     pub(crate) caches: Caches,
     pub(crate) preserve_host: bool,
-    pub(crate) expires: bool,
+    pub(crate) expiry: Expiry,
     /// The folder of its pages, wherever it is said.
     pub(crate) root: Option<String>,
     /// Conditions of the next `RewriteRule`.
@@ -45,7 +46,7 @@ pub(crate) struct Inherited {
     site: Site,
     caches: Caches,
     preserve_host: bool,
-    expires: bool,
+    expiry: Expiry,
     root: Option<String>,
 }
 
@@ -55,7 +56,7 @@ impl<'d, 'o> Conf<'d, 'o> {
             site: Site::default(),
             caches: Caches::default(),
             preserve_host: false,
-            expires: false,
+            expiry: Expiry::default(),
             root: None,
         };
         Conf::resume(draft, balancers, nothing)
@@ -66,7 +67,7 @@ impl<'d, 'o> Conf<'d, 'o> {
         balancers: &'d mut Vec<Balancer>,
         from: Inherited,
     ) -> Self {
-        let Inherited { mut site, caches, preserve_host, expires, root } = from;
+        let Inherited { mut site, caches, preserve_host, expiry, root } = from;
         let main_passes = std::mem::take(&mut site.passes);
         let (listen, conditions) = (Vec::new(), Vec::new());
         let tls = false;
@@ -78,7 +79,7 @@ impl<'d, 'o> Conf<'d, 'o> {
             tls,
             caches,
             preserve_host,
-            expires,
+            expiry,
             root,
             conditions,
             main_passes,
@@ -87,14 +88,16 @@ impl<'d, 'o> Conf<'d, 'o> {
     }
 
     pub(crate) fn pause(self) -> Inherited {
-        let Conf { site, caches, preserve_host, expires, root, .. } = self;
-        Inherited { site, caches, preserve_host, expires, root }
+        let Conf { site, caches, preserve_host, expiry, root, .. } = self;
+        Inherited { site, caches, preserve_host, expiry, root }
     }
 
     /// The site, when all was read.
-    pub(crate) fn finish(mut self) -> Site {
+    pub(crate) fn finish(mut self, noted: bool) -> Site {
         let caches = std::mem::take(&mut self.caches);
-        caches.settle(&mut self.site, self.draft);
+        let expiry = std::mem::take(&mut self.expiry);
+        expiry.settle(&caches, &mut self.site, self.draft, noted);
+        caches.settle(&mut self.site, self.draft, noted);
         self.site.passes.append(&mut self.main_passes);
         self.site
     }
@@ -131,6 +134,21 @@ impl<'d, 'o> Conf<'d, 'o> {
         self.draft.note(&d.place, &d.shown(), fate, text);
     }
 
+    /// Notes what became of a directive, and what that means for the site.
+    pub(crate) fn note_as(&mut self, d: &Directive, as_what: (Fate, Consequence), text: impl Into<String>) {
+        self.draft.note_as(&d.place, &d.shown(), as_what, text);
+    }
+
+    /// Not carried over, and something is stored for another time, for other requests, or not at all.
+    pub(crate) fn cached(&mut self, d: &Directive, text: impl Into<String>) {
+        self.note_as(d, (Fate::LeftOut, Consequence::CachedDifferently), text);
+    }
+
+    /// Not carried over, and pages are missing or not the same.
+    pub(crate) fn breaks(&mut self, d: &Directive, text: impl Into<String>) {
+        self.note_as(d, (Fate::LeftOut, Consequence::BreaksSite), text);
+    }
+
     pub(crate) fn carried(&mut self, d: &Directive, text: impl Into<String>) {
         self.note(d, Fate::Carried, text);
     }
@@ -142,7 +160,9 @@ impl<'d, 'o> Conf<'d, 'o> {
     /// Closes these requests to everybody.
     pub(crate) fn close(&mut self, d: &Directive, select: &Select, why: &str) {
         self.site.scope(select, &d.place).close(&d.place, why);
-        self.note(d, Fate::Unsafe, format!("closed to everybody: {why}"));
+        // Safe, and a part of the site is gone.
+        let as_what = (Fate::Unsafe, Consequence::BreaksSite);
+        self.note_as(d, as_what, format!("closed to everybody: {why}"));
     }
 
     pub(crate) fn scope(&mut self, select: &Select, place: &Place) -> &mut Settings {
@@ -154,6 +174,12 @@ impl<'d, 'o> Conf<'d, 'o> {
         let whole = select.is_all();
         match name.as_str() {
             _ if self.cache(d, &name, select) => {}
+            "setenv" | "setenvif" | "setenvifnocase" | "browsermatch" | "browsermatchnocase" | "passenv" => {
+                self.environment(d, &name, select);
+            }
+            "fileetag" => {
+                self.cached(d, "files have an ETag of Samovar's making; clients and caches revalidate by it")
+            }
             _ if proxy::directive(self, d, &name, select) => {}
             _ if fields::directive(self, d, &name, select) => {}
             "listen" => self.listener(d),
@@ -253,13 +279,32 @@ impl<'d, 'o> Conf<'d, 'o> {
             }
             "define" => self.carried(d, "put in where it is used"),
             "include" | "includeoptional" => {
-                self.left(d, "no file here has such a name; import where all files are")
+                self.breaks(d, "no file here has such a name, and what it says is missing: import where all files are, or name their folder with --root")
             }
             _ => {
                 let (fate, why) = why_not(&name);
                 self.note(d, fate, why);
             }
         }
+    }
+
+    /// Variables of a request. The one called `no-cache` kept requests away from mod_cache.
+    fn environment(&mut self, d: &Directive, name: &str, select: &Select) {
+        let is_no_cache = |word: &String| {
+            word.split('=').next().is_some_and(|variable| variable.eq_ignore_ascii_case("no-cache"))
+        };
+        if name == "setenv" && d.args.first().is_some_and(is_no_cache) {
+            self.scope(select, &d.place).set("never", Value::Bool(true), &d.place);
+            return self.carried(d, "never = true");
+        }
+        if d.args.iter().skip(1).any(is_no_cache) {
+            self.scope(select, &d.place).set("never", Value::Bool(true), &d.place);
+            let text = "some requests passed by the cache, and a rule cannot tell which: nothing is stored here (never = \
+                        true). Where responses differ by one cookie or field only, `vary_cookies` or `vary_headers` in its \
+                        place keeps them apart";
+            return self.note_as(d, (Fate::Unsafe, Consequence::CachedDifferently), text);
+        }
+        self.left(d, "Samovar has no variables of requests; what used this one is listed where it stands");
     }
 
     fn limit(&mut self, d: &Directive, key: &'static str, value: Value) {

@@ -1,7 +1,7 @@
-//! mod_headers, mod_expires, mod_deflate: what is added to answers and requests, and what is compressed.
+//! mod_headers, mod_deflate: what is added to responses and requests, and what is compressed.
 
 use super::directives::Conf;
-use crate::note::Fate;
+use crate::note::{Consequence, Fate};
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{Select, Value, is_ours};
@@ -12,12 +12,9 @@ pub(crate) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, sele
     match name {
         "header" => header(conf, d, select),
         "requestheader" => request_header(conf, d, select),
-        "expiresactive" => {
-            conf.expires = d.arg(0).eq_ignore_ascii_case("on");
-            conf.carried(d, "client_cache_control");
+        "expiresactive" | "expiresdefault" | "expiresbytype" => {
+            super::expires::directive(conf, d, name, select)
         }
-        "expiresdefault" => expires(conf, d, d.args.join(" ").as_str(), select),
-        "expiresbytype" => by_type(conf, d, select),
         "setoutputfilter" if d.args.concat().to_ascii_uppercase().contains("DEFLATE") => {
             conf.scope(select, &d.place).set("compress", Value::Bool(true), &d.place);
             conf.carried(d, "compress = true");
@@ -29,13 +26,13 @@ pub(crate) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, sele
                 conf.draft.wanted.compression.set("levels", levels, &d.place);
                 conf.carried(d, "[compression] levels");
             }
-            None => conf.left(d, "a level is 1 to 9"),
+            None => conf.cached(d, "a level is 1 to 9; the default holds"),
         },
         _ if name.starts_with("deflate") || name.starts_with("brotli") => {
-            conf.left(d, "how much memory a coding takes is Samovar's affair: `compress`, `[compression]`");
+            conf.left(d, "Samovar sizes the buffers of a coding itself; `compress` and `[compression]` say what is compressed, and how well");
         }
         "filterdeclare" | "filterprovider" | "filterchain" | "setinputfilter" => {
-            conf.left(d, "Samovar has no filters: `compress` says what is compressed");
+            conf.breaks(d, "Samovar has no filters; compression is `compress` in a rule");
         }
         _ => return false,
     }
@@ -56,24 +53,41 @@ fn header(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     }
     let conditional = args.iter().skip(3).any(|a| a.starts_with("env=") || a.starts_with("expr="));
     let Some(field) = spell::field_name(raw) else {
-        conf.left(d, "this is no field name");
+        conf.breaks(d, "this is no field name");
         return;
     };
     if conditional && verb != "unset" {
-        conf.left(d, "conditions on requests have no counterpart: give it a rule of its own");
+        let text = "Samovar has no conditions on requests: write a rule for the requests that it is about";
+        match steers_caches(&field) {
+            true => conf.cached(d, text),
+            false => conf.breaks(d, text),
+        }
         return;
     }
+    let steers = steers_caches(&field);
     if is_ours(&field) {
-        conf.left(d, format!("{field} is Samovar's own to say"));
+        conf.left(d, format!("Samovar writes {field} itself"));
         return;
     }
     if verb == "unset" {
-        conf.scope(select, &d.place).add("drop_fields", Value::Text(field), &d.place);
-        conf.carried(d, "drop_fields");
+        conf.scope(select, &d.place).add("drop_fields", Value::text(&field), &d.place);
+        match steers {
+            true => conf.note_as(
+                d,
+                (Fate::Carried, Consequence::CachedDifferently),
+                format!("drop_fields: {field} reaches nobody, but still decides what is stored; httpd stored without it"),
+            ),
+            false => conf.carried(d, "drop_fields"),
+        }
         return;
     }
     let Some(value) = plain(value) else {
-        conf.left(d, "values with variables have no counterpart here");
+        let text =
+            "its value has a variable of httpd: write it without, in response_fields or client_cache_control";
+        match steers {
+            true => conf.cached(d, text),
+            false => conf.breaks(d, text),
+        }
         return;
     };
     match verb.as_str() {
@@ -89,7 +103,11 @@ fn header(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         "set" | "append" | "merge" | "add" => {
             let verb = if verb == "set" { "set" } else { "append" };
             if let Some(why) = refused_name(FieldSide::Response, verb, &field) {
-                conf.left(d, format!("{field} is not a rule's to change: {why}"));
+                let text = format!("a rule cannot change {field}: {why}");
+                match steers {
+                    true => conf.cached(d, text),
+                    false => conf.breaks(d, text),
+                }
                 return;
             }
             // Field lines may be joined by commas (RFC 9110 §5.3), so adding a line and appending to one are the same.
@@ -97,11 +115,32 @@ fn header(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
             conf.scope(select, &d.place).add("response_fields", edit, &d.place);
             conf.carried(
                 d,
-                "response_fields, before the answer is kept, as mod_headers stands before mod_cache",
+                "response_fields, before the response is stored, as mod_headers stands before mod_cache",
             );
         }
-        _ => conf.left(d, "fields can be set, appended to and removed"),
+        _ if steers => conf
+            .cached(d, "Samovar sets, appends and removes fields, and does not edit them: write the value"),
+        _ => conf
+            .breaks(d, "Samovar sets, appends and removes fields, and does not edit them: write the value"),
     }
+}
+
+/// Whether caches go by the field: what is stored, for how long, for whom, and when it is asked for again.
+fn steers_caches(field: &str) -> bool {
+    const STEERS: [&str; 11] = [
+        "cache-control",
+        "expires",
+        "pragma",
+        "age",
+        "vary",
+        "etag",
+        "last-modified",
+        "set-cookie",
+        "surrogate-control",
+        "cdn-cache-control",
+        "samovar-cache-control",
+    ];
+    STEERS.contains(&field.to_ascii_lowercase().as_str())
 }
 
 /// A lifetime that is forced on the origin's answers.
@@ -147,13 +186,22 @@ fn request_header(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     let conditional = d.args.iter().skip(3).any(|a| a.starts_with("env=") || a.starts_with("expr="));
     let change = if verb == "unset" { "remove" } else { "set" };
     if let Some(why) = field.as_deref().and_then(|field| refused_name(FieldSide::Request, change, field)) {
-        conf.left(d, format!("Samovar sees to it: {why}"));
+        match ["cache-control", "pragma"]
+            .contains(&field.as_deref().unwrap_or("").to_ascii_lowercase().as_str())
+        {
+            true => conf.cached(d, "the cache decides what a client's reload does: `reload` of a rule"),
+            false if field.as_deref().is_some_and(spell::is_about_tls) && change == "set" => {
+                conf.breaks(d, spell::TLS_IN_FRONT);
+            }
+            false => conf.left(d, format!("Samovar sets the field itself: {why}")),
+        }
         return;
     }
     match (verb.as_str(), field, plain(d.arg(2))) {
-        _ if conditional => {
-            conf.left(d, "conditions on requests have no counterpart: give it a rule of its own")
-        }
+        _ if conditional => conf.breaks(
+            d,
+            "Samovar has no conditions on requests: write a rule for the requests that it is about",
+        ),
         ("unset", Some(field), _) => {
             let edit = Value::table([("remove", Value::Text(field))]);
             conf.scope(select, &d.place).add("request_fields", edit, &d.place);
@@ -175,12 +223,11 @@ fn request_header(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
             conf.scope(select, &d.place).add("request_fields", edit, &d.place);
             match user {
                 true => conf.carried(d, "request_fields"),
-                false => conf.note(d, Fate::Unsafe, "its value has no counterpart: the field is taken out of the request, so that the client's own does not pass for it"),
+                false => conf.note(d, Fate::Unsafe, "its value cannot be written here: the field is removed from the request, so that the client's own cannot pass for it"),
             }
         }
-        _ => {
-            conf.left(d, "fields can be set, appended to and removed, with values that are the same for all")
-        }
+        _ => conf
+            .breaks(d, "Samovar sets, appends and removes fields, and does not edit them: write the value"),
     }
 }
 
@@ -191,82 +238,9 @@ fn plain(value: &str) -> Option<String> {
     clean.then(|| spell::field_value(&bare.replace('\u{1}', "%")))?
 }
 
-/// `access plus 1 month 2 days`, `A3600`: seconds from the request on.
-fn expires_seconds(text: &str) -> Option<u64> {
-    let text = text.trim().trim_matches('"');
-    if let Some(seconds) = text.strip_prefix('A').and_then(|t| t.parse::<u64>().ok()) {
-        return Some(seconds);
-    }
-    let mut words = text.split_whitespace();
-    if !matches!(words.next()?, "access" | "now") {
-        return None;
-    }
-    let mut total: u64 = 0;
-    let mut words = words.filter(|w| *w != "plus");
-    while let Some(number) = words.next() {
-        let number: u64 = number.parse().ok()?;
-        let unit = words.next()?.trim_end_matches('s');
-        let size = match unit {
-            "second" => 1,
-            "minute" => 60,
-            "hour" => 3600,
-            "day" => 86_400,
-            "week" => 7 * 86_400,
-            "month" => 30 * 86_400,
-            "year" => 365 * 86_400,
-            _ => return None,
-        };
-        total = total.checked_add(number.checked_mul(size)?)?;
-    }
-    Some(total)
-}
-
-fn expires(conf: &mut Conf<'_, '_>, d: &Directive, text: &str, select: &Select) {
-    match expires_seconds(text) {
-        Some(seconds) => {
-            let told = Value::Text(format!("max-age={seconds}"));
-            conf.scope(select, &d.place).set("client_cache_control", told, &d.place);
-            conf.carried(d, format!("client_cache_control = \"max-age={seconds}\""));
-        }
-        None => conf.left(d, "a lifetime is counted from the request: \"access plus 1 hour\""),
-    }
-}
-
-/// Extensions whose files have these types by the built-in table.
-const TYPES: [(&str, &[&str]); 12] = [
-    ("image/jpeg", &[".jpg", ".jpeg"]),
-    ("image/jpg", &[".jpg", ".jpeg"]),
-    ("image/png", &[".png"]),
-    ("image/gif", &[".gif"]),
-    ("image/webp", &[".webp"]),
-    ("image/svg+xml", &[".svg"]),
-    ("image/x-icon", &[".ico"]),
-    ("text/css", &[".css"]),
-    ("text/html", &[".html", ".htm"]),
-    ("text/javascript", &[".js"]),
-    ("application/javascript", &[".js"]),
-    ("application/pdf", &[".pdf"]),
-];
-
-fn by_type(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
-    let media = d.arg(0).to_ascii_lowercase();
-    let known = TYPES.iter().find(|(name, _)| *name == media);
-    let rest = d.args.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
-    let extensions: Option<Vec<String>> =
-        known.map(|(_, list)| list.iter().map(|e| (*e).to_owned()).collect());
-    let inner = extensions.and_then(|list| super::sections::within(select, Select::extensions(list)));
-    match inner {
-        Some(inner) => expires(conf, d, &rest, &inner),
-        None => conf.left(
-            d,
-            "rules select by extension: write `extension = [\"…\"]`, `client_cache_control = \"max-age=…\"`",
-        ),
-    }
-}
-
 fn by_filter(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, select: &Select) {
     if !d.arg(0).to_ascii_uppercase().split(';').any(|f| f == "DEFLATE" || f == "BROTLI_COMPRESS") {
-        conf.left(d, "Samovar has no filters");
+        conf.breaks(d, "Samovar has no filters: bodies are passed on unchanged");
         return;
     }
     if name == "addoutputfilter" {
@@ -277,7 +251,7 @@ fn by_filter(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, select: &Select
                 conf.scope(&inner, &d.place).set("compress", Value::Bool(true), &d.place);
                 conf.carried(d, "compress = true");
             }
-            None => conf.left(d, "extensions are wanted"),
+            None => conf.cached(d, "no extension is named: write `compress = true` into a rule"),
         }
         return;
     }
@@ -301,18 +275,5 @@ fn by_filter(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, select: &Select
     if !types.is_empty() {
         let compress = Value::table([("types", Value::texts(types))]);
         conf.scope(select, &d.place).set("compress", compress, &d.place);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lifetimes_of_mod_expires() {
-        assert_eq!(expires_seconds("access plus 1 hour"), Some(3600));
-        assert_eq!(expires_seconds("now plus 1 day 2 hours"), Some(93_600));
-        assert_eq!(expires_seconds("A3600"), Some(3600));
-        assert_eq!((expires_seconds("modification plus 1 day"), expires_seconds("x")), (None, None));
     }
 }

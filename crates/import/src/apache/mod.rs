@@ -6,7 +6,10 @@
 
 mod access;
 mod cache;
+mod cache_words;
 mod directives;
+mod effects;
+mod expires;
 mod fields;
 mod lex;
 mod proxy;
@@ -38,7 +41,8 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
     conf.all(&main, &Select::default())?;
     listeners.append(&mut conf.listen);
     let is_main = hosts.is_empty();
-    let site = conf.finish();
+    // What the main server says of lifetimes is noted with the virtual hosts it holds for, if there are some.
+    let site = conf.finish(is_main);
     if is_main {
         sites.push((site, false));
     }
@@ -60,7 +64,7 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
         conf.all(inner, &Select::default())?;
         listeners.append(&mut conf.listen);
         let tls = conf.tls;
-        let mut site = conf.finish();
+        let mut site = conf.finish(true);
         if let Some(first) = site.hosts.first() {
             site.name = spell::name(first.trim_start_matches("*."));
         }

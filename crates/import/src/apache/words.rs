@@ -75,9 +75,7 @@ pub(super) fn why_not(name: &str) -> (Fate, &'static str) {
         "scriptalias" | "scriptsock" | "action" => {
             left("Samovar runs no CGI programs; put the application behind FastCGI or HTTP")
         }
-        "browsermatch" | "setenvif" | "setenv" | "unsetenv" | "passenv" => {
-            left("Samovar has no environment of requests")
-        }
+        "unsetenv" => left("Samovar has no variables of requests"),
         "sslprotocol"
         | "sslciphersuite"
         | "sslhonorcipherorder"

@@ -5,7 +5,7 @@
 
 use super::xml::{child, children, number, switch};
 use super::{Work, path_set};
-use crate::note::Place;
+use crate::note::{Consequence, Fate, Place};
 use crate::spell;
 use crate::wanted::{Select, Settings, Site, Value};
 use roxmltree::Node;
@@ -27,28 +27,11 @@ enum What {
 const CACHE_MAX_MB: u64 = 16 << 20;
 
 pub(crate) fn section(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
-    let place = work.place(node);
-    if switch(node, "enabled") == Some(false) {
-        work.carried(node, "cache off");
-        if work.is_whole() {
-            work.site.head.set("cache", Value::Bool(false), &place);
-        } else {
-            work.here(node).set("never", Value::Bool(true), &place);
-        }
+    for attribute in node.attributes() {
+        switches(work, node, attribute.name(), attribute.value());
     }
-    if switch(node, "enableKernelCache") == Some(false) {
-        work.carried(node, "hot = false");
-        work.here(node).set("hot", Value::Bool(false), &place);
-    }
-    if let Some(megabytes) = number(node, "maxCacheSize").filter(|n| *n > 0 && *n < CACHE_MAX_MB) {
-        work.carried(node, format!("[memory] size = {megabytes} MiB, for everything"));
-        // Less is no budget for a server: samovar check names the least.
-        let size = Value::size(megabytes.max(16) << 20);
-        work.draft.wanted.memory.set("size", size, &place);
-    }
-    if let Some(bytes) = number(node, "maxResponseSize").filter(|n| *n > 0 && *n < 1 << 40) {
-        work.carried(node, format!("max_bytes = {bytes}"));
-        work.here(node).set("max_bytes", Value::size(bytes), &place);
+    for other in children(node).filter(|n| n.tag_name().name() != "profiles") {
+        work.cached(other, UNKNOWN);
     }
     let Some(profiles) = child(node, "profiles") else { return };
     for profile in children(profiles) {
@@ -59,7 +42,10 @@ pub(crate) fn section(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
             }
             name @ ("add" | "remove") => match profile.attribute("extension").and_then(profile_extension) {
                 None => {
-                    work.left(profile, "the extension cannot be spelt");
+                    work.cached(
+                        profile,
+                        "an extension is expected, such as .jpg, or *: the profile is left out",
+                    );
                     None
                 }
                 Some(extension) if name == "remove" => {
@@ -69,7 +55,7 @@ pub(crate) fn section(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 Some(extension) => add(work, profile).map(|settings| What::Add(extension, settings)),
             },
             _ => {
-                work.left(profile, "this is no profile");
+                work.cached(profile, "this is no profile; it is left out");
                 None
             }
         };
@@ -77,6 +63,48 @@ pub(crate) fn section(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
             let op = Op { path: work.path.clone(), place: work.place(profile), what };
             work.profiles.push(op);
         }
+    }
+}
+
+const UNKNOWN: &str =
+    "this importer does not know it: look up what it changes about what is stored, and for how long";
+
+/// An attribute of `caching`.
+fn switches(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>, name: &str, value: &str) {
+    let place = work.place(node);
+    match (name, switch(node, name), number(node, name)) {
+        ("enabled", Some(false), _) => {
+            work.carried(node, "cache = false, or never = true for one path");
+            if work.is_whole() {
+                work.site.head.set("cache", Value::Bool(false), &place);
+            } else {
+                work.here(node).set("never", Value::Bool(true), &place);
+            }
+        }
+        ("enableKernelCache", Some(false), _) => {
+            work.carried(node, "hot = false");
+            work.here(node).set("hot", Value::Bool(false), &place);
+        }
+        ("enabled" | "enableKernelCache", Some(true), _) | ("maxCacheSize", _, Some(0)) => {
+            work.carried(node, format!("{name}: Samovar does so by default"));
+        }
+        ("maxCacheSize", _, Some(megabytes)) if megabytes < CACHE_MAX_MB => {
+            work.carried(node, format!("[memory] size = {megabytes} MiB, for everything"));
+            // Less is no budget for a server: samovar check names the least.
+            let size = Value::size(megabytes.max(16) << 20);
+            work.draft.wanted.memory.set("size", size, &place);
+        }
+        ("maxResponseSize", _, Some(0)) => {
+            work.cached(node, "maxResponseSize: 0 was no bound; `memory.entry_max` bounds what is stored");
+        }
+        ("maxResponseSize", _, Some(bytes)) if bytes < 1 << 40 => {
+            work.carried(node, format!("max_bytes = {bytes}"));
+            work.here(node).set("max_bytes", Value::size(bytes), &place);
+        }
+        ("enabled" | "enableKernelCache" | "maxCacheSize" | "maxResponseSize", ..) => {
+            work.cached(node, format!("{name}: \"{value}\" cannot be read; Samovar's default holds"));
+        }
+        _ => work.cached(node, format!("{name}: {UNKNOWN}")),
     }
 }
 
@@ -95,7 +123,10 @@ fn add(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) -> Option<Settings> {
         Some(text) => match spell::time_span(text) {
             Some(ms) => ms.max(1000),
             None => {
-                work.left(node, format!("the duration {text} is no time like 00:00:30"));
+                work.cached(
+                    node,
+                    format!("the duration {text} is no time like 00:00:30; the profile is left out"),
+                );
                 return None;
             }
         },
@@ -105,7 +136,9 @@ fn add(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) -> Option<Settings> {
     let mut words = Vec::new();
     // The user-mode policy says what is kept; where it asks for nothing, the kernel's does.
     let policy = if user == "DontCache" { kernel } else { user };
-    let stored_here = !matches!(location, "Client" | "None");
+    // Downstream is everywhere but in the server.
+    let stored_here = !matches!(location, "Client" | "None" | "Downstream");
+    let mut differs = Vec::new();
     match policy {
         _ if !stored_here => {
             settings.set("never", Value::Bool(true), &place);
@@ -129,7 +162,7 @@ fn add(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) -> Option<Settings> {
             words.push("respect: the profile asks for nothing".to_owned());
         }
         other => {
-            work.left(node, format!("the policy {other} is not known"));
+            work.cached(node, format!("the policy {other} is not known; the profile is left out"));
             return None;
         }
     }
@@ -146,23 +179,66 @@ fn add(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) -> Option<Settings> {
         _ => {}
     }
     if stores {
-        vary(node, &place, &mut settings, &mut words);
+        vary(node, &place, &mut settings, &mut words, &mut differs);
     }
     if let Some(told) = told(location, ms) {
         words.push(format!("clients are told {told}"));
         settings.set("client_cache_control", Value::Text(told), &place);
     }
-    work.carried(node, words.join(", "));
+    if stores && policy == "CacheUntilChange" && node.attribute("duration").is_some() {
+        differs.push(
+            "IIS removed what nobody asked for within `duration`; here it stays until memory is needed",
+        );
+    }
+    let times = ["CacheForTimePeriod", "CacheUntilChange"];
+    if stores && kernel != user && times.contains(&kernel) && times.contains(&user) {
+        differs.push("the kernel's policy is another, and both tiers go by `policy` here");
+    }
+    if !["Any", "Client", "Downstream", "Server", "None", "ServerAndClient"].contains(&location) {
+        differs.push("the location is not known, and taken for Server");
+    }
+    const KNOWN: [&str; 7] = [
+        "extension",
+        "policy",
+        "kernelCachePolicy",
+        "duration",
+        "location",
+        "varyByHeaders",
+        "varyByQueryString",
+    ];
+    if node.attributes().any(|attribute| !KNOWN.contains(&attribute.name())) {
+        differs.push("this importer does not know one of its attributes");
+    }
+    match differs.is_empty() {
+        true => work.carried(node, words.join(", ")),
+        false => {
+            let text = format!("{}. {}", words.join(", "), differs.join("; "));
+            work.note_as(node, (Fate::Carried, Consequence::CachedDifferently), text);
+        }
+    }
     Some(settings)
 }
 
-fn vary(node: Node<'_, '_>, place: &Place, settings: &mut Settings, words: &mut Vec<String>) {
+fn vary(
+    node: Node<'_, '_>,
+    place: &Place,
+    settings: &mut Settings,
+    words: &mut Vec<String>,
+    differs: &mut Vec<&str>,
+) {
     // Both signs are in use between names.
     let list = |name| {
         let text = node.attribute(name).unwrap_or("");
         text.split([',', ';']).map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned).collect::<Vec<_>>()
     };
-    let headers: Vec<String> = list("varyByHeaders").iter().filter_map(|n| spell::field_name(n)).collect();
+    let named = list("varyByHeaders");
+    let headers: Vec<String> = named.iter().filter_map(|n| spell::field_name(n)).collect();
+    if headers.len() < named.len() {
+        // What differs by a field that cannot be named must not be shared.
+        settings.set("never", Value::Bool(true), place);
+        differs.push("a name in varyByHeaders is no field name, so nothing is stored: write the right one");
+        return;
+    }
     if !headers.is_empty() {
         words.push(format!("vary_headers {}", headers.join(", ")));
         settings.set("vary_headers", Value::texts(headers), place);
@@ -172,6 +248,9 @@ fn vary(node: Node<'_, '_>, place: &Place, settings: &mut Settings, words: &mut 
     if !query.is_empty() && !query.iter().any(|n| n == "*") && query.iter().all(ok) {
         words.push(format!("vary_query {}", query.join(", ")));
         settings.set("vary_query", Value::table([("keep", Value::texts(query))]), place);
+    } else if !query.is_empty() && !query.iter().any(|n| n == "*") {
+        differs
+            .push("a name in varyByQueryString cannot be written; each whole query has responses of its own");
     }
 }
 
@@ -190,6 +269,16 @@ pub(crate) fn server_runtime(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     let place = work.place(node);
     let threshold = number(node, "frequentHitThreshold").filter(|n| (1..=1_000_000).contains(n));
     let period = node.attribute("frequentHitTimePeriod").and_then(spell::time_span).map(|ms| ms.max(1000));
+    for (name, read) in
+        [("frequentHitThreshold", threshold.is_some()), ("frequentHitTimePeriod", period.is_some())]
+    {
+        if node.attribute(name).is_some() && !read {
+            work.cached(
+                node,
+                format!("{name} cannot be read; IIS's default is written if the other one is there"),
+            );
+        }
+    }
     if threshold.is_some() || period.is_some() {
         // IIS's defaults for the other one.
         let (threshold, period) = (threshold.unwrap_or(2), period.unwrap_or(10_000));
@@ -208,6 +297,8 @@ pub(crate) fn server_runtime(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
         work.carried(node, text);
     }
     for (name, why) in [
+        ("enabled", "the server runtime is always on"),
+        ("authenticatedUserOverride", "Samovar takes no identity of Windows"),
         ("appConcurrentRequestLimit", "limits = { concurrent_max = … } bounds requests at once"),
         ("uploadReadAheadSize", "bodies are passed on as they come"),
         ("maxRequestEntityAllowed", "the largest body is `[limits] body_max_bytes`"),

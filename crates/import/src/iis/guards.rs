@@ -5,7 +5,7 @@
 
 use super::xml::{child, children, number, switch};
 use super::{Work, path_set};
-use crate::note::{Fate, Place};
+use crate::note::{Consequence, Fate, Place};
 use crate::spell;
 use crate::wanted::{PathSet, Select, Settings, Site, Value, Wide, everybody};
 use roxmltree::Node;
@@ -38,7 +38,8 @@ pub(crate) fn security(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
 pub(crate) fn close(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>, why: &str) {
     let place = work.place(node);
     work.here(node).close(&place, why);
-    work.note(node, Fate::Unsafe, format!("closed to everybody: {why}"));
+    // Safe, and a part of the site is gone.
+    work.note_as(node, (Fate::Unsafe, Consequence::BreaksSite), format!("closed to everybody: {why}"));
 }
 
 fn addresses(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {

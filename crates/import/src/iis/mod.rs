@@ -11,7 +11,7 @@ mod xml;
 
 use crate::draft::Draft;
 use crate::include::File;
-use crate::note::{Fate, Place, Refused};
+use crate::note::{Consequence, Fate, Place, Refused};
 use crate::wanted::{PathSet, Settings, Site, Value};
 use roxmltree::Node;
 use xml::{Xml, children};
@@ -79,7 +79,8 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>) -> Result<(), Refused> {
             (layer.site, layer.path) = (Some(site.name.clone()), rest.to_owned());
         } else if !layer.path.is_empty() {
             let place = xml.place(layer.node);
-            draft.note(&place, &format!("location {first}"), Fate::LeftOut, "no site has this name");
+            let as_what = (Fate::LeftOut, Consequence::BreaksSite);
+            draft.note_as(&place, &format!("location {first}"), as_what, "no site has this name");
             layer.site = Some(String::new());
         }
     }
@@ -108,6 +109,9 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>) -> Result<(), Refused> {
             match layer.node.tag_name().name() {
                 "system.web" => {
                     guards::of_the_application(&mut work, layer.node);
+                    for inner in children(layer.node).filter(|n| n.tag_name().name() == "caching") {
+                        work.cached(inner, "it is of the application's own cache, which Samovar does not run: write a lifetime into a rule");
+                    }
                     foreign(&xml, layer.node, work.draft);
                 }
                 _ => layer_of(&mut work, layer.node)?,
@@ -239,6 +243,22 @@ impl Work<'_, '_, '_> {
     fn note(&mut self, node: Node<'_, '_>, fate: Fate, text: impl Into<String>) {
         let (place, tag) = (self.xml.place(node), self.xml.tag(node));
         self.draft.note(&place, &tag, fate, text);
+    }
+
+    /// Notes what became of an element, and what that means for the site.
+    fn note_as(&mut self, node: Node<'_, '_>, as_what: (Fate, Consequence), text: impl Into<String>) {
+        let (place, tag) = (self.xml.place(node), self.xml.tag(node));
+        self.draft.note_as(&place, &tag, as_what, text);
+    }
+
+    /// Not carried over, and something is stored for another time, for other requests, or not at all.
+    fn cached(&mut self, node: Node<'_, '_>, text: impl Into<String>) {
+        self.note_as(node, (Fate::LeftOut, Consequence::CachedDifferently), text);
+    }
+
+    /// Not carried over, and pages are missing or not the same.
+    fn breaks(&mut self, node: Node<'_, '_>, text: impl Into<String>) {
+        self.note_as(node, (Fate::LeftOut, Consequence::BreaksSite), text);
     }
 
     fn carried(&mut self, node: Node<'_, '_>, text: impl Into<String>) {

@@ -3,10 +3,11 @@
 use super::Work;
 use super::xml::{Xml, child, children, number, switch};
 use crate::draft::Draft;
-use crate::note::Fate;
+use crate::note::{Consequence, Fate};
 use crate::spell;
 use crate::wanted::{Select, Settings, Site, Upstream, Value};
 use roxmltree::Node;
+use samovar_rules::{FieldSide, refused_name};
 
 /// A FastCGI application of the server: what it is, and its bounds.
 pub(crate) struct FastCgi {
@@ -64,9 +65,9 @@ pub(crate) fn directory_browse(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) 
         Some(true) => {
             let path = work.path.clone();
             let text = format!(
-                "a site draws lists everywhere or nowhere; `listing = true` would open more than /{path}"
+                "a site lists its folders everywhere or nowhere: `listing = true` would list more than /{path}"
             );
-            work.left(node, text);
+            work.breaks(node, text);
         }
         _ => work.carried(node, "no listing, which is the default"),
     }
@@ -78,7 +79,7 @@ const DEFAULT_DOCUMENTS: [&str; 3] = ["Default.htm", "index.htm", "index.html"];
 pub(crate) fn default_document(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     let place = work.place(node);
     if !work.is_whole() {
-        work.left(node, "index documents are of a whole site");
+        work.breaks(node, "index documents are of a whole site: write `index` into the site, or give the path a site of its own");
         return;
     }
     if switch(node, "enabled") == Some(false) {
@@ -104,7 +105,7 @@ pub(crate) fn default_document(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) 
                 work.carried(entry, format!("index = {name}"));
                 own.push(name);
             }
-            _ => work.left(entry, "this is no file's name"),
+            _ => work.breaks(entry, "a file name is expected"),
         }
     }
     // What is added stands before what is handed down.
@@ -139,7 +140,7 @@ pub(crate) fn handlers(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 "Samovar runs no .NET: put the application behind HTTP and give the site `origin`, or a rule `upstream`",
             ),
             ("add", _) => not_shown(work, handler, "Samovar has no module of this kind"),
-            _ => work.left(handler, "handlers of Windows are not there to begin with"),
+            _ => work.left(handler, "Samovar has no such handler to begin with"),
         }
     }
 }
@@ -165,7 +166,7 @@ fn not_shown(work: &mut Work<'_, '_, '_>, handler: Node<'_, '_>, why: &str) {
         return work.left(handler, why);
     }
     work.site.scope(&select, &place).close(&place, why);
-    work.note(handler, Fate::Unsafe, format!("closed to everybody: {why}"));
+    work.note_as(handler, (Fate::Unsafe, Consequence::BreaksSite), format!("closed to everybody: {why}"));
 }
 
 fn fastcgi_handler(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>, extension: String) {
@@ -233,7 +234,10 @@ pub(crate) fn static_content(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                         types.push((extension, Value::Text(media)));
                         work.site.head.set("types", Value::Table(types), &place);
                     }
-                    _ => work.left(entry, "extension or type cannot be spelt"),
+                    _ => work.breaks(
+                        entry,
+                        "an extension and a media type are expected, such as .png and image/png",
+                    ),
                 }
             }
             "clientCache" => client_cache(work, entry),
@@ -246,19 +250,32 @@ pub(crate) fn static_content(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
 fn client_cache(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     let place = work.place(node);
     let custom = node.attribute("cacheControlCustom").and_then(spell::field_value);
+    if switch(node, "setEtag") == Some(false) {
+        work.cached(node, "setEtag: files have an ETag; clients and caches revalidate by it");
+    }
     let mut words: Vec<String> = custom.into_iter().collect();
     match node.attribute("cacheControlMode").unwrap_or("NoControl") {
         "UseMaxAge" => {
             let age = node.attribute("cacheControlMaxAge").unwrap_or("1.00:00:00");
             let Some(ms) = spell::time_span(age) else {
-                work.left(node, "cacheControlMaxAge is no time");
+                work.cached(
+                    node,
+                    "cacheControlMaxAge is no time like 7.00:00:00: clients are told no lifetime",
+                );
                 return;
             };
             words.push(format!("max-age={}", ms / 1000));
         }
         "DisableCache" => words.push("no-cache".to_owned()),
+        "NoControl" if words.is_empty() => {
+            work.carried(node, "Samovar tells clients no lifetime of files by default");
+            return;
+        }
         "UseExpires" => {
-            work.left(node, "a fixed date of expiry: say `client_cache_control = \"max-age=…\"` instead");
+            work.cached(
+                node,
+                "a fixed date of expiry cannot be written: clients are told no lifetime. Write `client_cache_control = \"max-age=…\"`",
+            );
             return;
         }
         _ => {}
@@ -316,7 +333,7 @@ pub(crate) fn compression(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                                 types.push(media);
                             }
                         }
-                        _ => work.left(entry, "the list is written as a whole"),
+                        _ => work.left(entry, "compress.types has only the types that are listed here"),
                     }
                 }
             }
@@ -333,7 +350,7 @@ pub(crate) fn compression(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     } else {
         work.left(
             node,
-            "what is worth compressing is compressed without being told: `compress`, `[compression]`",
+            "Samovar compresses text, scripts and the like by default: `compress`, `[compression]`",
         );
     }
 }
@@ -347,7 +364,7 @@ pub(crate) fn http_protocol(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     }
     for part in children(node) {
         if part.tag_name().name() != "customHeaders" {
-            work.left(part, "a rule can `redirect`, and `response_fields` add fields");
+            work.breaks(part, "it is not carried over: write `redirect` or `response_fields` into a rule");
             continue;
         }
         for entry in children(part) {
@@ -365,14 +382,33 @@ pub(crate) fn http_protocol(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                     work.here(entry).set("client_cache_control", Value::Text(value), &place);
                 }
                 ("add", Some(name), _) if crate::wanted::is_ours(&name) => {
-                    work.left(entry, format!("{name} is Samovar's own to say"));
+                    work.left(entry, format!("Samovar writes {name} itself"));
+                }
+                ("add", Some(name), Some(value)) if name.eq_ignore_ascii_case("Vary") => {
+                    work.carried(entry, "response_fields, added to what the origin names");
+                    let edit = Value::table([("append", Value::Text(name)), ("value", Value::Text(value))]);
+                    work.here(entry).add("response_fields", edit, &place);
+                }
+                // What only steers caches is told to clients.
+                ("add", Some(name), Some(value))
+                    if refused_name(FieldSide::Response, "set", &name).is_some() =>
+                {
+                    match refused_name(FieldSide::Client, "set", &name) {
+                        Some(why) => work.cached(entry, format!("a rule cannot change {name}: {why}")),
+                        None => {
+                            work.carried(entry, format!("client_fields: {name}"));
+                            let edit =
+                                Value::table([("set", Value::Text(name)), ("value", Value::Text(value))]);
+                            work.here(entry).add("client_fields", edit, &place);
+                        }
+                    }
                 }
                 ("add", Some(name), Some(value)) => {
                     work.carried(entry, format!("response_fields: {name}"));
                     let edit = Value::table([("set", Value::Text(name)), ("value", Value::Text(value))]);
                     work.here(entry).add("response_fields", edit, &place);
                 }
-                _ => work.left(entry, "name or value cannot be spelt"),
+                _ => work.breaks(entry, "a field name, and a value on one line of ASCII, are expected"),
             }
         }
     }
@@ -392,9 +428,9 @@ pub(crate) fn http_errors(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 pages.push((status.to_string(), Value::text(path)));
             }
             ("add" | "error", Some(_)) => {
-                work.left(entry, "a page of the same site is wanted, responseMode=\"ExecuteURL\"");
+                work.breaks(entry, "a page of the same site is expected, responseMode=\"ExecuteURL\": visitors get Samovar's own error page");
             }
-            _ => work.left(entry, "pages are written as a whole"),
+            _ => work.left(entry, "error_pages has only the pages that are listed here"),
         }
     }
     if !pages.is_empty() {

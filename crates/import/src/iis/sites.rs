@@ -5,10 +5,13 @@
 
 use super::xml::{Xml, child, children};
 use crate::draft::Draft;
-use crate::note::Fate;
+use crate::note::{Consequence, Fate};
 use crate::spell;
 use crate::wanted::{Site, Value};
 use roxmltree::Node;
+
+/// Not carried over, and pages are missing.
+const BREAKS: (Fate, Consequence) = (Fate::LeftOut, Consequence::BreaksSite);
 
 pub(crate) fn declared(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec<Site>) {
     for section in children(node) {
@@ -97,19 +100,24 @@ fn bindings(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &mut
                             site.hosts.push(host);
                         }
                     }
-                    None => draft.note(&place, &tag, Fate::LeftOut, "the host cannot be spelt"),
+                    None => draft.note_as(
+                        &place,
+                        &tag,
+                        BREAKS,
+                        "a host name is expected; requests for it go to the default site",
+                    ),
                 }
             }
             (Some("https"), Some(port)) => {
                 let host = spell::host(host);
                 site.hosts.extend(host.filter(|h| !site.hosts.contains(h)));
                 let text = format!(
-                    "its certificate lies in Windows' store: export it as PEM, write `certificate` and \
-                     `certificate_key` into the site and `https://0.0.0.0:{port}` into `listen`"
+                    "FILL-IN: nothing listens on port {port} yet, as its certificate lies in Windows' store. Export it as PEM, \
+                     write `certificate` and `certificate_key` into the site and `https://0.0.0.0:{port}` into `listen`"
                 );
-                draft.note(&place, &tag, Fate::LeftOut, text);
+                draft.note(&place, &tag, Fate::FillIn, text);
             }
-            _ => draft.note(&place, &tag, Fate::LeftOut, "only http and https are served"),
+            _ => draft.note_as(&place, &tag, BREAKS, "Samovar serves http and https only"),
         }
     }
 }
@@ -131,7 +139,7 @@ fn application(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &
             let text = format!(
                 "a site has one folder: move {physical} to {path} below it, or give it a site of its own"
             );
-            draft.note(&place, &tag, Fate::LeftOut, text);
+            draft.note_as(&place, &tag, BREAKS, text);
         }
     }
     if let Some(pool) = node.attribute("applicationPool") {
@@ -139,7 +147,7 @@ fn application(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &
         draft.note(&place, &tag, Fate::LeftOut, "Samovar has no application pools");
     }
     if child(node, "virtualDirectory").is_none() {
-        draft.note(&xml.place(node), &xml.tag(node), Fate::LeftOut, "it has no folder");
+        draft.note_as(&xml.place(node), &xml.tag(node), BREAKS, "no virtualDirectory gives it a folder");
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn fields(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>)
                     out.add("drop_fields", Value::Text(field), place);
                     conf.carried(d, "drop_fields");
                 }
-                None => conf.left(d, "this is no field that could be dropped"),
+                None => conf.left(d, "Samovar writes this field itself"),
             }
         }
         "expires" => expires(d, out, conf),
@@ -41,7 +41,7 @@ pub(super) fn fields(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>)
                     conf.draft.wanted.compression.set("levels", levels, place);
                     conf.carried(d, "[compression] levels");
                 }
-                None => conf.left(d, "this is no level"),
+                None => conf.cached(d, "this is no level; the default holds"),
             }
         }
         "error_page" => error_page(d, out, conf),
@@ -52,15 +52,21 @@ pub(super) fn fields(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>)
 fn add_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
     let (name, value) = (d.arg(0), d.arg(1));
     let Some(field) = spell::field_name(name) else {
-        conf.left(d, "this is no field name");
+        conf.breaks(d, "this is no field name");
         return;
     };
+    const STEERS: [&str; 6] = ["cache-control", "expires", "pragma", "vary", "etag", "last-modified"];
+    let steers = STEERS.contains(&field.to_ascii_lowercase().as_str());
     if value.contains("$upstream_cache_status") {
-        conf.carried(d, "Cache-Status says it on every answer (RFC 9211)");
+        conf.carried(d, "the field Cache-Status says it on every response (RFC 9211)");
     } else if is_ours(&field) {
-        conf.left(d, format!("{field} is Samovar's own to say"));
+        conf.left(d, format!("Samovar writes {field} itself"));
     } else if value.contains('$') {
-        conf.left(d, "values with variables have no counterpart here");
+        let text = "its value has a variable of nginx: write it without";
+        match steers {
+            true => conf.cached(d, format!("{text}, as client_cache_control or client_fields of the rule")),
+            false => conf.breaks(d, format!("{text}, as client_fields of the rule")),
+        }
     } else if let Some(value) = spell::field_value(value) {
         if field.eq_ignore_ascii_case("Vary") {
             let edit = Value::table([("append", Value::Text(field)), ("value", Value::Text(value))]);
@@ -69,17 +75,21 @@ fn add_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         } else if let Some(why) = refused_name(FieldSide::Client, "append", &field)
             .filter(|_| !field.eq_ignore_ascii_case("Cache-Control"))
         {
-            conf.left(d, format!("{field} is not a rule's to change: {why}"));
+            let text = format!("a rule cannot change {field}: {why}");
+            match steers {
+                true => conf.cached(d, text),
+                false => conf.breaks(d, text),
+            }
         } else if field.eq_ignore_ascii_case("Cache-Control") {
             tell_caches(&value, d, out);
-            conf.carried(d, "client_cache_control, in place of the origin's word");
+            conf.carried(d, "client_cache_control, in place of the origin's Cache-Control");
         } else {
             let edit = Value::table([("append", Value::Text(field)), ("value", Value::Text(value))]);
             out.add("client_fields", edit, &d.place);
             conf.carried(d, "client_fields, after the cache");
         }
     } else {
-        conf.left(d, "an empty value adds nothing");
+        conf.left(d, "an empty value adds nothing, in nginx either");
     }
 }
 
@@ -91,20 +101,25 @@ fn set_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" | "forwarded" | "via"
             if value.contains('$') =>
         {
-            return conf.carried(d, "origins are told it always");
+            return conf.carried(d, "Samovar always sends it");
         }
-        "connection" | "upgrade" => return conf.carried(d, "connections are kept, and upgrades pass"),
+        "connection" | "upgrade" => {
+            return conf.carried(d, "Samovar keeps connections open and passes upgrades on");
+        }
         "accept-encoding" if value.is_empty() => {
-            return conf.left(d, "which codings the origin is asked for is settled by `compress`");
+            return conf.left(d, "`compress` decides which codings the origin is asked for");
         }
         _ => {}
     }
     let Some(field) = spell::field_name(name).filter(|f| !is_ours(f)) else {
-        conf.left(d, "this is no field that a rule may change");
+        conf.left(d, "Samovar sets this field itself, or it is no field name");
         return;
     };
     if let Some(why) = refused_name(FieldSide::Request, "set", &field) {
-        conf.left(d, format!("Samovar sees to it: {why}"));
+        match crate::spell::is_about_tls(&field) && !value.is_empty() {
+            true => conf.breaks(d, crate::spell::TLS_IN_FRONT),
+            false => conf.left(d, format!("Samovar sets the field itself: {why}")),
+        }
         return;
     }
     match (value, template(value).and_then(|text| spell::field_value(&text))) {
@@ -118,7 +133,7 @@ fn set_header(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
             if value.is_empty() {
                 conf.carried(d, "request_fields");
             } else {
-                conf.note(d, Fate::Unsafe, "its value has no counterpart: the field is taken out of the request, so that the client's own does not pass for it");
+                conf.note(d, Fate::Unsafe, "its value cannot be written here: the field is removed from the request, so that the client's own cannot pass for it");
             }
         }
     }
@@ -155,7 +170,7 @@ fn template(value: &str) -> Option<String> {
 fn expires(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
     let told = match d.arg(0) {
         "off" => {
-            conf.carried(d, "the default");
+            conf.carried(d, "Samovar does so by default");
             return;
         }
         "max" => Some("max-age=315360000".to_owned()),
@@ -168,7 +183,11 @@ fn expires(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
             conf.carried(d, format!("client_cache_control = \"{told}\""));
             tell_caches(&told, d, out);
         }
-        None => conf.left(d, "a lifetime counted from the request is wanted"),
+        None => conf.cached(
+            d,
+            "a lifetime counted from the request is expected, such as 1h: clients are told what the origin says. Write \
+             `client_cache_control = \"max-age=…\"` into the rule",
+        ),
     }
 }
 
@@ -183,7 +202,7 @@ fn tell_caches(said: &str, d: &Directive, out: &mut Settings) {
 
 fn compress(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
     if out.get("compress") == Some(&Value::Bool(false)) {
-        conf.left(d, "compression is off");
+        conf.left(d, "compression is off here, in nginx too");
         return;
     }
     let mut pairs = match out.get("compress") {
@@ -209,7 +228,7 @@ fn compress(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         pairs.push(("min_bytes".to_owned(), Value::size(bytes)));
         conf.carried(d, "compress.min_bytes");
     } else {
-        conf.left(d, "this is no size");
+        conf.cached(d, "this is no size; the default of compress.min_bytes holds");
         return;
     }
     out.set("compress", Value::Table(pairs), &d.place);
@@ -221,7 +240,8 @@ fn error_page(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         d.args.iter().filter_map(|s| s.parse().ok()).filter(|n| (400..=599).contains(n)).collect();
     let changes = d.args.iter().any(|a| a.starts_with('='));
     if !path.starts_with('/') || path.contains('$') || statuses.is_empty() || changes {
-        conf.left(d, "a page of the same site, with the status kept, is what `error_pages` can say");
+        let text = "`error_pages` shows a page of the same site and keeps the status: visitors get Samovar's own error page";
+        conf.breaks(d, text);
         return;
     }
     let mut pages = match out.get("error_pages") {

@@ -1,7 +1,7 @@
 //! What a site has as a whole, wherever nginx says it: its folder, index documents, lists, types.
 
 use super::location::Read;
-use crate::note::Fate;
+use crate::note::{Consequence, Fate};
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{Settings, Value};
@@ -13,7 +13,7 @@ impl Read<'_, '_, '_, '_> {
             match d.name.as_str() {
                 "root" if self.site.head.get("files").is_none() && !d.arg(0).contains('$') => {
                     let mut head = std::mem::take(&mut self.site.head);
-                    self.conf.tell(d, Fate::Carried);
+                    self.conf.tell(d, (Fate::Carried, Consequence::Nothing));
                     let (folder, remark) = self.conf.draft.folder(d.arg(0), &d.place, &d.shown());
                     let entry = head.set("files", Value::Text(folder.clone()), &d.place);
                     entry.remark = remark;

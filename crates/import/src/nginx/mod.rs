@@ -4,6 +4,7 @@
 //! (`lex`), and single subjects (`location`, `order`, `fields`, `files`, `cache`, `upstream`, `guards`, `words`).
 
 mod cache;
+mod cache_key;
 mod fields;
 mod files;
 mod guards;
@@ -15,7 +16,7 @@ mod words;
 
 use crate::draft::Draft;
 use crate::include::{File, Includes};
-use crate::note::{Fate, Place, Refused};
+use crate::note::{Consequence, Fate, Place, Refused};
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{Settings, Site, Value};
@@ -30,7 +31,7 @@ pub(crate) struct Conf<'d, 'o> {
     /// `limit_req_zone`, `limit_conn_zone`, `proxy_cache_path`.
     pub(crate) zones: Vec<Directive>,
     /// Directives that were told of: what is handed down is met again.
-    told: HashSet<(Arc<str>, u32, u32, Fate)>,
+    told: HashSet<(Arc<str>, u32, u32, Fate, Consequence)>,
     /// `listen`, over all servers: address, port, TLS.
     listen: Vec<Listen>,
 }
@@ -45,30 +46,50 @@ struct Listen {
 impl Conf<'_, '_> {
     /// Notes what became of a directive, once: what is handed down is met again.
     pub(crate) fn note(&mut self, d: &Directive, fate: Fate, text: impl Into<String>) {
-        if self.tell(d, fate) {
-            self.draft.note(&d.place, &d.shown(), fate, text);
+        self.note_as(d, (fate, Consequence::of(fate)), text);
+    }
+
+    /// The same, with what it means for the site.
+    pub(crate) fn note_as(&mut self, d: &Directive, as_what: (Fate, Consequence), text: impl Into<String>) {
+        if self.tell(d, as_what) {
+            self.draft.note_as(&d.place, &d.shown(), as_what, text);
         }
     }
 
     /// Whether this is to be told, and was not yet.
-    pub(crate) fn tell(&mut self, d: &Directive, fate: Fate) -> bool {
+    pub(crate) fn tell(&mut self, d: &Directive, (fate, consequence): (Fate, Consequence)) -> bool {
         let Place { file, line, column } = &d.place;
-        self.told.insert((Arc::clone(file), *line, *column, fate))
+        self.told.insert((Arc::clone(file), *line, *column, fate, consequence))
     }
 
     /// Whether it was told of.
     fn is_told(&self, d: &Directive) -> bool {
         let Place { file, line, column } = &d.place;
         let fates = [Fate::Carried, Fate::LeftOut, Fate::Unsafe, Fate::FillIn];
-        fates.iter().any(|fate| self.told.contains(&(Arc::clone(file), *line, *column, *fate)))
+        fates.iter().any(|fate| {
+            Consequence::ALL.iter().any(|consequence| {
+                self.told.contains(&(Arc::clone(file), *line, *column, *fate, *consequence))
+            })
+        })
+    }
+
+    /// How long a zone stores what nobody asks for, ms: ten minutes unless it says so.
+    pub(crate) fn unused_ms(&self, zone: &str) -> u64 {
+        let is_it = |d: &&Directive| {
+            let named = d.args.iter().filter_map(|a| a.strip_prefix("keys_zone="));
+            d.name.ends_with("_cache_path")
+                && named.map(|z| z.split(':').next()).any(|name| name == Some(zone))
+        };
+        let said = self.zones.iter().find(is_it);
+        let time = said.and_then(|d| d.args.iter().find_map(|a| a.strip_prefix("inactive=")));
+        time.and_then(spell::nginx_time).filter(|ms| *ms >= 1000).unwrap_or(600_000)
     }
 
     /// Tells of all that no room has told of, also inside of what was left out.
     fn rest(&mut self, list: &[Directive]) {
         for d in list {
             if !self.is_told(d) {
-                let fate = if guards::is_guard(d) { Fate::Unsafe } else { Fate::LeftOut };
-                self.note(d, fate, "it says nothing here");
+                self.unused(d);
             }
             // What these hold are no directives.
             if !["types", "map", "geo", "split_clients"].contains(&d.name.as_str()) {
@@ -77,10 +98,26 @@ impl Conf<'_, '_> {
         }
     }
 
+    /// Tells of a directive that nothing took up.
+    fn unused(&mut self, d: &Directive) {
+        let not_reached = "what it stands in is not carried over, and neither is this";
+        match cache::unused(d) {
+            Some((consequence, text)) => self.note_as(d, (Fate::LeftOut, consequence), text),
+            None if guards::is_guard(d) => self.note(
+                d,
+                Fate::Unsafe,
+                "what it guarded is not carried over; if you write a rule for it, write this guard into it",
+            ),
+            None => self.left(d, not_reached),
+        }
+    }
+
     /// Closes paths to everybody, as something that kept people away has no counterpart.
     pub(crate) fn close(&mut self, d: &Directive, out: &mut Settings, why: &str) {
         out.close(&d.place, why);
-        self.note(d, Fate::Unsafe, format!("closed to everybody: {why}"));
+        // Safe, and a part of the site is gone.
+        let as_what = (Fate::Unsafe, Consequence::BreaksSite);
+        self.note_as(d, as_what, format!("closed to everybody: {why}"));
     }
 
     pub(crate) fn carried(&mut self, d: &Directive, text: impl Into<String>) {
@@ -89,6 +126,16 @@ impl Conf<'_, '_> {
 
     pub(crate) fn left(&mut self, d: &Directive, text: impl Into<String>) {
         self.note(d, Fate::LeftOut, text);
+    }
+
+    /// Not carried over, and something is stored for another time, for other requests, or not at all.
+    pub(crate) fn cached(&mut self, d: &Directive, text: impl Into<String>) {
+        self.note_as(d, (Fate::LeftOut, Consequence::CachedDifferently), text);
+    }
+
+    /// Not carried over, and pages are missing or not the same.
+    pub(crate) fn breaks(&mut self, d: &Directive, text: impl Into<String>) {
+        self.note_as(d, (Fate::LeftOut, Consequence::BreaksSite), text);
     }
 }
 

@@ -7,8 +7,7 @@ use crate::wanted::Value;
 
 /// A zone that others name.
 pub(super) fn is_zone(d: &Directive) -> bool {
-    ["limit_req_zone", "limit_conn_zone", "proxy_cache_path", "fastcgi_cache_path", "uwsgi_cache_path"]
-        .contains(&d.name.as_str())
+    ["limit_req_zone", "limit_conn_zone"].contains(&d.name.as_str()) || d.name.ends_with("_cache_path")
 }
 
 /// What in a fragment stands around servers.
@@ -21,10 +20,15 @@ pub(super) fn is_of_http(d: &Directive) -> bool {
 
 pub(super) fn zone(d: &Directive, conf: &mut Conf<'_, '_>) {
     if d.name.ends_with("_cache_path") {
-        let size = d.args.iter().find_map(|a| a.strip_prefix("max_size=")).unwrap_or("no bound");
-        let text =
-            format!("there is no disk tier yet; memory stands for it: [memory] size (it was {size} of disk)");
-        conf.left(d, text);
+        let parameter = |name: &str| d.args.iter().find_map(|a| a.strip_prefix(name));
+        let size =
+            parameter("max_size=").map_or_else(String::new, |size| format!(" (it was {size} of disk)"));
+        let unused = parameter("inactive=").unwrap_or("10m");
+        let text = format!(
+            "there is no disk tier yet; memory stands for it: [memory] size{size}. What nobody asks for is removed when memory \
+             is needed, not after {unused}, and a restart empties it"
+        );
+        conf.cached(d, text);
     } else {
         conf.carried(d, "whom and how much, where it is used");
     }
@@ -102,7 +106,7 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
         }
         "real_ip_recursive" => conf.carried(d, "always"),
         "include" if d.arg(0).contains(['*', '?', '[']) => {
-            conf.left(d, "no file here has such a name; import where all files are");
+            conf.breaks(d, "no file here has such a name, and what it says is missing: import where all files are, or name their folder with --root");
         }
         "include" => conf.carried(d, "what it lists is built in"),
         "proxy_redirect" if d.arg(0) == "default" => conf.carried(d, "map_location, which is on"),
@@ -131,6 +135,9 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
     if is_told_elsewhere(&d.name) {
         return;
     }
+    if let Some(why) = of_caches(d) {
+        return conf.cached(d, why);
+    }
     let why = match d.name.as_str() {
         "sendfile"
         | "tcp_nopush"
@@ -139,10 +146,6 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "directio"
         | "output_buffers"
         | "postpone_output"
-        | "open_file_cache"
-        | "open_file_cache_valid"
-        | "open_file_cache_min_uses"
-        | "open_file_cache_errors"
         | "sendfile_max_chunk"
         | "reset_timedout_connection"
         | "types_hash_max_size"
@@ -153,7 +156,11 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "map_hash_bucket_size"
         | "client_body_buffer_size"
         | "client_header_buffer_size"
-        | "read_ahead" => "how bytes are moved is Samovar's affair",
+        | "read_ahead" => "Samovar sizes buffers and chooses system calls itself",
+        "open_file_cache"
+        | "open_file_cache_valid"
+        | "open_file_cache_min_uses"
+        | "open_file_cache_errors" => "Samovar notices a changed file at once",
         "large_client_header_buffers" => {
             "lines and heads are bounded by `[limits] line_max_bytes` and `head_max_bytes`"
         }
@@ -196,15 +203,13 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         "proxy_http_version" | "proxy_socket_keepalive" | "fastcgi_keep_conn" => {
             "upstreams are spoken with in HTTP/1.1, and connections are kept"
         }
-        "proxy_buffering"
-        | "proxy_buffers"
+        "proxy_buffers"
         | "proxy_buffer_size"
         | "proxy_busy_buffers_size"
         | "proxy_request_buffering"
         | "proxy_max_temp_file_size"
         | "proxy_temp_path"
         | "proxy_temp_file_write_size"
-        | "fastcgi_buffering"
         | "fastcgi_buffers"
         | "fastcgi_buffer_size"
         | "fastcgi_busy_buffers_size"
@@ -240,13 +245,13 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "absolute_redirect"
         | "port_in_redirect"
         | "server_name_in_redirect"
-        | "etag"
-        | "if_modified_since"
         | "max_ranges"
         | "recursive_error_pages"
         | "underscores_in_headers"
         | "ignore_invalid_headers"
-        | "chunked_transfer_encoding" => "HTTP's own rules hold",
+        | "chunked_transfer_encoding" => "Samovar does as RFC 9110 and RFC 9112 say; there is nothing to set",
+        "etag" if d.arg(0) == "on" => "Samovar does so by default",
+        "if_modified_since" if d.arg(0) == "exact" => "Samovar compares as RFC 9110 says",
         "autoindex_exact_size" | "autoindex_localtime" | "autoindex_format" => "lists are drawn in one way",
         name if name.contains("lua") || name.starts_with("js_") || name.starts_with("perl") => {
             "Samovar runs no scripts of its own"
@@ -254,6 +259,28 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         _ => "this importer does not know the directive",
     };
     conf.left(d, why);
+}
+
+/// What caches, and clients that revalidate, go by.
+fn of_caches(d: &Directive) -> Option<&'static str> {
+    Some(match (d.name.as_str(), d.arg(0)) {
+        ("etag", "off") => "files have an ETag; clients and caches revalidate by it",
+        ("if_modified_since", "off" | "before") => {
+            "a request with If-Modified-Since gets 304 as RFC 9110 says: the time is compared, and an ETag goes before it"
+        }
+        ("slice", size) if size != "0" => {
+            "a file is stored whole, and ranges are cut out of it; `max_bytes` bounds what is stored"
+        }
+        (name, _)
+            if name.starts_with("srcache") || name.contains("cache") && !name.starts_with("open_file") =>
+        {
+            if name.starts_with("ssl_") {
+                return None;
+            }
+            "this importer does not know the directive: look up what it changes about what is stored, and for how long"
+        }
+        _ => return None,
+    })
 }
 
 /// Whether the room of a location, the cache, an upstream or a guard tells of it.
@@ -322,7 +349,7 @@ fn is_told_elsewhere(name: &str) -> bool {
         "if",
     ];
     let bare = name.strip_prefix("proxy_").or_else(|| name.strip_prefix("fastcgi_"));
-    let of_cache = bare.is_some_and(|b| b.starts_with("cache") || b == "no_cache" || b == "ignore_headers");
+    let of_cache = super::cache::is_of_cache(name);
     let of_upstream = bare.is_some_and(|b| b.ends_with("_timeout") || b.starts_with("next_upstream"));
     ELSEWHERE.contains(&name) || of_cache || of_upstream || name.starts_with("access_by_lua")
 }

@@ -11,7 +11,7 @@ mod value;
 mod wide;
 
 pub(crate) use select::{PathSet, Select, is_whole, regex};
-pub(crate) use settings::{Settings, everybody};
+pub(crate) use settings::{LIFETIMES, Settings, everybody};
 pub(crate) use value::Value;
 pub(crate) use wide::Wide;
 

@@ -1,11 +1,11 @@
 //! What is wanted, written as TOML that a person reads: each key with the place it came from, and at the end a line for
-//! every directive that is not carried over.
+//! every directive that is not carried over, the worst consequence first.
 
 use super::rules::{self, Rule};
 use super::settings::Entry;
 use super::{Settings, Site, Upstream, Value, Wanted};
 use crate::Source;
-use crate::note::{Fate, Note, Place, shown};
+use crate::note::{Consequence, Fate, Note, Place, shown};
 use std::fmt::Write as _;
 
 /// Columns a line may have before its comment moves above it.
@@ -20,12 +20,13 @@ pub(crate) fn toml(wanted: &Wanted, notes: &[Note], source: Source, name: &str) 
     let [unsafe_ones, fill] = [Fate::Unsafe, Fate::FillIn].map(count);
     line(
         &mut out,
-        &format!("# {carried} directives carried over, {left} not, {unsafe_ones} unsafe, {fill} to fill in;"),
+        &format!("# {carried} directives carried over, {left} not, {unsafe_ones} unsafe, {fill} to fill in."),
     );
     line(
         &mut out,
-        "# what is not carried over stands at the end. `samovar check --config THIS` says what remains to be done.",
+        "# The end of this file lists what acts differently or needs you, the worst first. `samovar check --config THIS`",
     );
+    line(&mut out, "# lists what remains to be done.");
     line(&mut out, "config = 1");
     for (title, settings) in [
         ("server", &wanted.server),
@@ -194,17 +195,15 @@ fn places(places: &[Place]) -> String {
 
 /// The lines at the end.
 fn remaining(out: &mut String, notes: &[Note]) {
-    for (fate, title) in [
-        (Fate::Unsafe, "Unsafe: look at each"),
-        (Fate::FillIn, "To fill in"),
-        (Fate::LeftOut, "Not carried over"),
-    ] {
-        let mut of_it = notes.iter().filter(|note| note.fate == fate).peekable();
-        if of_it.peek().is_some() {
-            line(out, &format!("\n# {title}"));
+    for consequence in Consequence::ALL {
+        let of_it = |note: &&Note| note.consequence == consequence && note.is_reported();
+        let mut listed = notes.iter().filter(of_it).peekable();
+        if listed.peek().is_some() {
+            line(out, &format!("\n# {}", consequence.heading()));
         }
-        for note in of_it {
-            line(out, &format!("# {}: {}: {}", shown(&note.place.to_string()), note.directive, note.text));
+        for note in listed {
+            let Note { place, directive, fate, text, .. } = note;
+            line(out, &format!("# {}: {directive}: {}: {text}", shown(&place.to_string()), fate.words()));
         }
     }
 }

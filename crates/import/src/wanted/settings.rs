@@ -10,7 +10,10 @@ pub(crate) const LIFETIMES: [&str; 5] = ["respect", "when_silent", "for", "until
 const GROWING: [&str; 5] = ["request_fields", "response_fields", "client_fields", "drop_fields", "override"];
 
 /// Keys that mean nothing where nothing is stored.
-const STORING: [&str; 9] = [
+const STORING: [&str; 12] = [
+    "heuristic_factor",
+    "heuristic_max",
+    "heuristic_first",
     "max_lifetime",
     "min_bytes",
     "max_bytes",
@@ -217,10 +220,32 @@ impl Settings {
         Settings(self.0.iter().filter(|entry| !inherited(entry)).cloned().collect())
     }
 
+    /// `client_cache_control` is told of stored responses. Where nothing is stored, the sources told it all the same.
+    fn tell_of_what_is_not_stored(&mut self) {
+        let never =
+            self.get("never") == Some(&Value::Bool(true)) || self.get("cache") == Some(&Value::Bool(false));
+        let told = |entry: &&Entry| entry.key == "client_cache_control" && !entry.off;
+        let Some(Entry { value, places, .. }) = self.0.iter().find(told).filter(|_| never).cloned() else {
+            return;
+        };
+        self.remove("client_cache_control");
+        let edit = Value::table([("set", Value::text("Cache-Control")), ("value", value)]);
+        match places.first() {
+            Some(place) => self.add("client_fields", edit, place),
+            None => self.set_by_itself("client_fields", Value::List(vec![edit]), ""),
+        }
+    }
+
     /// Takes out what has no effect beside the rest and what is outside.
     pub(crate) fn tidy(&mut self, outer: &Settings) {
         if self.get("never") == Some(&Value::Bool(true)) || self.get("cache") == Some(&Value::Bool(false)) {
             self.0.retain(|entry| !STORING.contains(&entry.key));
+        }
+        self.tell_of_what_is_not_stored();
+        let silent = self.get("when_silent").is_some()
+            || outer.get("when_silent").is_some() && !LIFETIMES.iter().any(|key| self.get(key).is_some());
+        if !silent {
+            self.remove("heuristic_first");
         }
         if self.get("admit_after").is_none() {
             self.remove("admit_period");

@@ -5,7 +5,7 @@
 
 use super::{Failed, show};
 use crate::operator_files;
-use samovar_import::{Ask, Fate, File, Imported, Note, Options, Source, import};
+use samovar_import::{Ask, Consequence, Fate, File, Imported, Note, Options, Source, import};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
@@ -47,11 +47,12 @@ enum Kind {
 }
 
 const HELP: &str = "\
-The new file goes to standard output; to standard error what was not carried over, what is unsafe and what is to be
-filled in, each with its place. Nothing is written elsewhere, and nothing but the file and what it includes is read.
+The new file goes to standard output. To standard error goes a report: what breaks the site until you act, what is less
+safe, what is slower or cached differently, each with its place, and one line for the rest. The end of the new file lists
+all of it. Nothing is written elsewhere, and only the file and what it includes is read.
 
 Exit codes:
-  0    the new file was written; directives may have been left out
+  0    the new file was written, whatever the report says: read it before you serve the file
   1    the file is broken, hostile or cannot be read: file, line and column
   2    the command line was wrong
 
@@ -84,10 +85,9 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Failed> {
         return show::json(&as_json(source, &imported));
     }
     let done = show::out(&imported.toml)?;
-    for note in imported.notes.iter().filter(|note| note.fate != Fate::Carried) {
-        crate::say!("{}", show::safe(&note.to_string()));
+    for line in report(&imported.notes) {
+        crate::say!("{}", show::safe(&line));
     }
-    crate::say!("{}", summary(&imported.notes));
     Ok(done)
 }
 
@@ -181,6 +181,28 @@ fn expand(pattern: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
+/// What a person reads after an import, the worst first. What needs nobody is one line.
+fn report(notes: &[Note]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for consequence in Consequence::ALL {
+        let listed: Vec<&Note> =
+            notes.iter().filter(|note| note.consequence == consequence && note.is_reported()).collect();
+        match (listed.len(), consequence) {
+            (0, _) => {}
+            (count, Consequence::Nothing) => lines.push(format!(
+                "{} ({count}): the end of the new file lists them, and so does --json.",
+                consequence.heading()
+            )),
+            (count, _) => {
+                lines.push(format!("{} ({count}):", consequence.heading()));
+                lines.extend(listed.into_iter().map(|note| format!("  {note}")));
+            }
+        }
+    }
+    lines.push(summary(notes));
+    lines
+}
+
 fn summary(notes: &[Note]) -> String {
     let count = |fate| notes.iter().filter(|note| note.fate == fate).count();
     format!(
@@ -201,6 +223,7 @@ fn as_json(source: Source, imported: &Imported) -> serde_json::Value {
             "column": note.place.column,
             "directive": note.directive,
             "fate": note.fate.code(),
+            "consequence": note.consequence.code(),
             "text": note.text,
         })
     };
