@@ -40,6 +40,7 @@ mod t63_balance;
 mod t64_bounds;
 mod t65_stderr;
 mod t66_operator_files;
+mod t67_stop;
 mod t70_hot;
 mod t71_tls;
 mod t72_slow_clients;

@@ -85,6 +85,7 @@ pub struct Hub {
     pub(crate) scratch_in: Cell<Vec<u8>>,
     pub(crate) scratch_out: Cell<Vec<u8>>,
     draining: Cell<bool>,
+    closes_idle: Cell<bool>,
     /// Connections that have an engine.
     engines: Cell<u64>,
     /// Memory that single connections hold beside what each has, bytes.
@@ -116,6 +117,7 @@ impl Hub {
             scratch_in: Cell::default(),
             scratch_out: Cell::default(),
             draining: Cell::new(false),
+            closes_idle: Cell::new(false),
             engines: Cell::new(0),
             held_bytes: Cell::new(0),
             conns: RefCell::default(),
@@ -186,10 +188,22 @@ impl Hub {
         self.map.try_borrow_mut().map(|mut map| map.set_bounds(bounds)).is_ok()
     }
 
-    /// Stops: nothing is hot any more, answers say `Connection: close`, idle connections close now.
+    /// Begins to stop: nothing is hot any more, and responses say `Connection: close`. Idle connections stay, as a request
+    /// may be on its way on each of them, until [`Hub::close_idle`].
     pub fn drain(&self) {
         self.draining.set(true);
         self.conns.borrow().places.iter().flatten().for_each(|conn| conn.wake());
+    }
+
+    /// Closes connections on which nothing has come, now and from now on.
+    pub fn close_idle(&self) {
+        self.drain();
+        self.closes_idle.set(true);
+    }
+
+    /// Whether [`Hub::close_idle`] was called.
+    pub fn closes_idle(&self) -> bool {
+        self.closes_idle.get()
     }
 
     /// Whether [`Hub::drain`] was called.

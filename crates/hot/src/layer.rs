@@ -227,8 +227,8 @@ impl<S: Wire> Layer<S> {
         }
         if !matches!(self.state, State::Closing(_)) {
             // After an answer that announced the end the client may have sent more before it knew.
-            let unread =
-                matches!(self.state, State::Body(_)) || !self.input.is_empty() || self.conn.0.last.get();
+            let announced = self.conn.0.last.get() || self.conn.0.hub.draining();
+            let unread = matches!(self.state, State::Body(_)) || !self.input.is_empty() || announced;
             if !unread || self.eof {
                 return Poll::Ready(());
             }

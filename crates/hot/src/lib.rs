@@ -46,8 +46,8 @@
 //! builds one), then hyper on the layer, each response body wrapped so that the layer sees it dropped, at the end
 //! a half-close and a brief drain where the client may still be sending (RFC 9112 §9.6).
 //!
-//! Stopping: `hub.drain()` closes idle connections, makes every further request cold and adds
-//! `Connection: close` to the answers; wait until `hub.connections()` is 0.
+//! Stopping: `hub.drain()` makes every further request cold and adds `Connection: close` to the responses; after a grace for
+//! requests that are on their way `hub.close_idle()` closes idle connections; wait until `hub.connections()` is 0.
 //!
 //! Not here: the decision what may be hot and for how long (a [`Grant`] is the server's word for it), any cache,
 //! any log. The layer counts nothing; it tells the server's [`CoreSide`].

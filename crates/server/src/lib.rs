@@ -19,6 +19,7 @@ pub mod cli;
 pub mod clock;
 pub mod compress;
 pub mod config;
+pub mod descriptors;
 pub mod front;
 pub mod log;
 pub mod metrics;

@@ -5,6 +5,7 @@
 //! what is read must be a regular file of bounded size; a test holds that nothing else in this crate opens files. Not here:
 //! what the files mean, and the folders that sites serve (`samovar_origin`).
 
+use crate::descriptors;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -33,7 +34,8 @@ const LOCK_LOOK_EVERY: Duration = Duration::from_millis(2);
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     // Before it is opened, as opening a device may do something; and once more what was opened.
     regular(std::fs::metadata(path)?.file_type())?;
-    let file = OpenOptions::new().read(true).custom_flags(at_once()).open(path)?;
+    let open = || OpenOptions::new().read(true).custom_flags(at_once()).open(path);
+    let file = descriptors::reserved(open)?;
     regular(file.metadata()?.file_type())?;
     let mut bytes = Vec::new();
     file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -51,8 +53,8 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// As the system says, and at once for a named pipe that nobody reads.
 pub fn append(path: &Path) -> io::Result<File> {
     use rustix::io::Errno;
-    let opened = OpenOptions::new().create(true).append(true).custom_flags(at_once()).open(path);
-    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+    let open = || OpenOptions::new().create(true).append(true).custom_flags(at_once()).open(path);
+    let file = descriptors::reserved(open).map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::NXIO) => {
             io::Error::other("it is a named pipe (FIFO) that nobody reads\nhint: start its reader first")
         }
@@ -120,7 +122,7 @@ fn try_edit(path: &Path) -> io::Result<Option<Edit>> {
     let folder = target.parent().unwrap_or(Path::new("/"));
     // The folder is locked and not the file: that is another one after each change.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let folder = descriptors::reserved(|| Ok(rustix::fs::open(folder, flags, Mode::empty())?))?;
     match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
@@ -185,7 +187,8 @@ pub fn put(path: &Path, text: &str, prepare: impl FnOnce(&File) -> io::Result<()
     let beside = folder.join(format!(".{name}.{}.new", std::process::id()));
     // Left by a process that had this number before.
     let _ = std::fs::remove_file(&beside);
-    let result = OpenOptions::new().write(true).create_new(true).open(&beside).and_then(|mut file| {
+    let open = || OpenOptions::new().write(true).create_new(true).open(&beside);
+    let result = descriptors::reserved(open).and_then(|mut file| {
         prepare(&file)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;

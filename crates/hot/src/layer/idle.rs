@@ -87,11 +87,12 @@ impl<S: Wire> Layer<S> {
                 }
             }
             ready!(self.poll_send(cx))?;
-            if self.eof || (self.conn.0.hub.draining() && self.input.is_empty()) {
+            if self.eof {
                 return Poll::Ready(Ok(false));
             }
             match self.input.poll_fill(&mut self.io, cx, &self.conn.0.hub.scratch_in, usize::MAX) {
                 Poll::Ready(filled) => self.eof = filled? == 0,
+                // What has come is read first, whoever closes: a request may have been on its way.
                 Poll::Pending if self.input.is_empty() && self.has_had_its_time() => {
                     return Poll::Ready(Ok(false));
                 }
@@ -125,6 +126,9 @@ impl<S: Wire> Layer<S> {
     /// Whether an idle connection is to end now. Nothing has come that would be lost by it.
     fn has_had_its_time(&self) -> bool {
         let conn = &self.conn.0;
+        if conn.hub.closes_idle() {
+            return true;
+        }
         // The clock is not read for each hit where nobody asked for this.
         conn.hub.allowance.get().has_lifetime() && conn.is_too_old(conn.hub.now_ms())
     }

@@ -14,8 +14,17 @@ mod upstreams;
 
 use crate::config::Listen;
 use crate::state::Shared;
+use crate::{descriptors, front};
+use axum::serve::Listener;
 use guard::Guard;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long the listener rests when it cannot accept.
+const REST: Duration = Duration::from_millis(50);
 
 /// The environment variable that holds the admin token.
 pub const TOKEN_VARIABLE: &str = "SAMOVAR_ADMIN_TOKEN";
@@ -57,7 +66,7 @@ pub fn bind(address: &Listen) -> Result<Bound, String> {
                      hint: set {TOKEN_VARIABLE} to a long random word, or listen on 127.0.0.1 or unix:/PATH"
                 ));
             }
-            let socket = std::net::TcpListener::bind(a).map_err(explain)?;
+            let socket = front::once_free(|| std::net::TcpListener::bind(a)).map_err(explain)?;
             let local = socket.local_addr().map_err(explain)?;
             let guard = Guard::tcp(local, token);
             Ok(Bound { text: format!("http://{local}"), socket: Socket::Tcp(socket), guard, path: None })
@@ -87,13 +96,65 @@ pub fn bind(address: &Listen) -> Result<Bound, String> {
 /// A running admin side.
 pub struct Running {
     path: Option<std::path::PathBuf>,
+    stop: watch::Sender<bool>,
 }
 
 impl Running {
-    /// Removes what it left in the file system.
+    /// Gives the address up at once, so that another process can take it. A request that has come is still answered, unless
+    /// the process ends before.
     pub fn stop(self) {
         if let Some(path) = self.path {
             let _ = std::fs::remove_file(path);
+        }
+        let _ended = self.stop.send(true);
+    }
+}
+
+/// A listener that accepts also when connections have taken all descriptors.
+struct Reserved<L>(L);
+
+impl Listener for Reserved<tokio::net::TcpListener> {
+    type Io = tokio::net::TcpStream;
+    type Addr = std::net::SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        accept(|cx| self.0.poll_accept(cx)).await
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.0.local_addr()
+    }
+}
+
+impl Listener for Reserved<tokio::net::UnixListener> {
+    type Io = tokio::net::UnixStream;
+    type Addr = tokio::net::unix::SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        accept(|cx| self.0.poll_accept(cx)).await
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.0.local_addr()
+    }
+}
+
+async fn accept<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<std::io::Result<T>>) -> T {
+    loop {
+        let accepted = poll_fn(|cx| {
+            match descriptors::reserved(|| match poll(cx) {
+                Poll::Ready(accepted) => accepted.map(Poll::Ready),
+                Poll::Pending => Ok(Poll::Pending),
+            }) {
+                Ok(Poll::Ready(accepted)) => Poll::Ready(Ok(accepted)),
+                Ok(Poll::Pending) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error)),
+            }
+        });
+        match accepted.await {
+            Ok(accepted) => return accepted,
+            // The client left, or those kept back are in use, too.
+            Err(_) => tokio::time::sleep(REST).await,
         }
     }
 }
@@ -105,6 +166,11 @@ impl Running {
 pub fn start(shared: &Arc<Shared>, bound: Bound) -> Result<Running, String> {
     let Bound { socket, guard, path, .. } = bound;
     let router = api::router(Arc::clone(shared), guard);
+    let (stop, mut stopping) = watch::channel(false);
+    let stopped = async move {
+        // An error means that nobody can stop it any more, which is a stop as well.
+        let _ = stopping.wait_for(|stop| *stop).await;
+    };
     let serve = move || {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
@@ -117,11 +183,13 @@ pub fn start(shared: &Arc<Shared>, bound: Bound) -> Result<Running, String> {
             match socket {
                 Socket::Tcp(socket) => {
                     socket.set_nonblocking(true)?;
-                    axum::serve(tokio::net::TcpListener::from_std(socket)?, router).await
+                    let listener = Reserved(tokio::net::TcpListener::from_std(socket)?);
+                    axum::serve(listener, router).with_graceful_shutdown(stopped).await
                 }
                 Socket::Unix(socket) => {
                     socket.set_nonblocking(true)?;
-                    axum::serve(tokio::net::UnixListener::from_std(socket)?, router).await
+                    let listener = Reserved(tokio::net::UnixListener::from_std(socket)?);
+                    axum::serve(listener, router).with_graceful_shutdown(stopped).await
                 }
             }
         });
@@ -133,5 +201,5 @@ pub fn start(shared: &Arc<Shared>, bound: Bound) -> Result<Running, String> {
         .name("admin".into())
         .spawn(serve)
         .map_err(|e| format!("start the admin thread: {e}"))?;
-    Ok(Running { path })
+    Ok(Running { path, stop })
 }

@@ -5,7 +5,7 @@ use crate::config::{self, AccessLog, Listen, Loaded, LogFormat};
 use crate::front::{self, Listener, Signals, Wish};
 use crate::log::AccessLog as Log;
 use crate::state::{Overrides, Shared, Snapshot, Source, cache_settings, destination};
-use crate::{admin, clock, operator_files, stderr};
+use crate::{admin, clock, descriptors, operator_files, stderr};
 use samovar_cache::Cache;
 use std::path::Path;
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
         );
     }
     let cores = loaded.settings.server.workers.unwrap_or_else(cores).max(1);
-    front::raise_file_limit();
+    descriptors::raise_limit();
     let mut listeners = listeners(&loaded, cores)?;
     let admin_listener = match &loaded.settings.server.admin {
         Some(address) => Some(admin::bind(address)?),
@@ -74,14 +74,16 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     wait(&shared, &runtime, signals);
     crate::say!("samovar: stopping; requests under way may finish");
     shared.stop();
-    running.stop();
-    shared.access_log.stop(stderr::FLUSH_AT_END);
+    // At once, so that the next process can take these addresses while this one finishes. Later a socket's name might be
+    // that of the next process.
     if let Some(admin) = admin {
         admin.stop();
     }
     for path in listeners.iter().filter_map(|l| l.path.as_ref()) {
         let _ = std::fs::remove_file(path);
     }
+    running.stop();
+    shared.access_log.stop(stderr::FLUSH_AT_END);
     Ok(ExitCode::SUCCESS)
 }
 

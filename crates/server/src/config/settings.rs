@@ -169,6 +169,8 @@ pub struct LimitSettings {
     pub upgraded_idle_timeout: Option<Duration>,
     /// For requests under way when the server stops.
     pub stop_timeout: Duration,
+    /// How long connections without a request stay open at a stop.
+    pub stop_grace: Duration,
 }
 
 /// `[memory]`.

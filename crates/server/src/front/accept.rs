@@ -1,10 +1,12 @@
 //! Listening sockets: bound once each, accepted from by every core.
 
 use crate::config::{Listen, Settings, TargetSettings};
+use crate::descriptors;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Connections the kernel keeps for us until they are accepted; it caps the figure itself.
 pub const BACKLOG: i32 = 4096;
@@ -58,7 +60,7 @@ fn bind_tcp(wanted: SocketAddr, tls: bool, id: u32, cores: usize) -> Result<List
         format!("listen on {wanted}: {e}\nhint: {hint}")
     };
     // A probe without SO_REUSEPORT: with it, a second server of the same user would silently share the port.
-    let probe = tcp_socket(wanted, false).map_err(explain)?;
+    let probe = once_free(|| tcp_socket(wanted, false)).map_err(explain)?;
     let address = probe.local_addr().map_err(explain)?.as_socket().unwrap_or(wanted);
     drop(probe);
     let mut sockets = Vec::with_capacity(cores);
@@ -69,6 +71,25 @@ fn bind_tcp(wanted: SocketAddr, tls: bool, id: u32, cores: usize) -> Result<List
     }
     let scheme = if tls { "https" } else { "http" };
     Ok(Listener { id, port: address.port(), tls, text: format!("{scheme}://{address}"), path: None, sockets })
+}
+
+/// How long an address may still be in use: a process that was told to stop gives its own up within this time.
+const IN_USE: Duration = Duration::from_millis(400);
+
+/// Binds, and tries again for a moment if the address is in use.
+///
+/// # Errors
+/// As `bind` says in the end.
+pub fn once_free<T>(bind: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
+    let until = Instant::now() + IN_USE;
+    loop {
+        match bind() {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            done => return done,
+        }
+    }
 }
 
 fn tcp_socket(address: SocketAddr, share: bool) -> std::io::Result<Socket> {
@@ -129,7 +150,8 @@ fn remove_stale(path: &Path) -> Result<(), String> {
     std::fs::remove_file(path).map_err(|e| format!("remove the stale socket {}: {e}", path.display()))
 }
 
-/// Files that are open beside the connections of clients and to upstreams: listeners, logs, answers out of files.
+/// Files that are open beside the connections of clients and to upstreams: listeners, logs, responses out of files, and what
+/// is kept back.
 const FILES_BESIDE: u64 = 256;
 
 /// What to say if fewer files may be open than these settings promise connections.
@@ -140,20 +162,11 @@ pub fn too_few_files(settings: &Settings) -> Option<String> {
         TargetSettings::Files(_) => 0,
     });
     let wanted = FILES_BESIDE + (limits.sum::<usize>() + settings.limits.connections_max) as u64;
-    let there = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
+    let there = descriptors::limit()?;
     (there < wanted).then(|| {
         format!(
             "only {there} files may be open at once, and `limits.connections_max` with what upstreams and files need comes to \
              {wanted}; raise it with `ulimit -n` or LimitNOFILE=, or lower `connections_max`"
         )
     })
-}
-
-/// Raises the soft limit of open files to the hard one.
-pub fn raise_file_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // Where it is refused, what is said of the limit tells.
-    let _ = setrlimit(Resource::Nofile, raised);
 }

@@ -10,6 +10,7 @@ use samovar_hot::proxy::Says;
 use samovar_hot::{Accepted, Wire};
 use samovar_reason::{Explain, Reject};
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -73,7 +74,11 @@ fn no_place<S: AsyncWrite + Unpin + 'static>(door: &Door, stream: S, why: Reject
     // Who speaks TLS cannot be told.
     door.core.counters.reject(why, (!door.tls).then_some(503));
     if !door.tls {
-        spawn_local(turn_away(stream, why));
+        let present = Rc::clone(&door.core.present);
+        spawn_local(async move {
+            turn_away(stream, why).await;
+            drop(present);
+        });
     }
 }
 
@@ -89,7 +94,8 @@ where
     S: Wire + 'static,
 {
     let snapshot = door.core.shared.snapshot();
-    let named = match proxied::head(&mut stream, snapshot.settings.limits.head_timeout).await {
+    let head = proxied::head(&mut stream, snapshot.settings.limits.head_timeout);
+    let named = match door.core.unless_idle_over(head).await? {
         Ok(Says::Client { source, destination }) => Ends { peer: Some(source), local: Some(destination) },
         Ok(Says::Nobody) => return Some((stream, ends)),
         Err(NoHead::LeftAtOnce) => return None,
@@ -116,19 +122,19 @@ where
 {
     let proxied = is_proxied(door, ends.peer);
     let Some((stream, mut place)) = take_place(door, stream, ends, proxied) else { return };
-    let door = door.clone();
+    let (door, present) = (door.clone(), Rc::clone(&door.core.present));
     if proxied {
         spawn_local(async move {
             if let Some((stream, ends)) = introduced(&door, stream, ends, &mut place).await {
                 plain(&door, stream, ends).await;
             }
-            drop(place);
+            drop((place, present));
         });
         return;
     }
     spawn_local(async move {
         plain(&door, stream, ends).await;
-        drop(place);
+        drop((place, present));
     });
 }
 
@@ -146,7 +152,7 @@ pub(super) fn connect_tls(door: &Door, stream: TcpStream, ends: Ends) {
     let proxied = is_proxied(door, ends.peer);
     // Whoever is one too many is not worth a handshake.
     let Some((stream, mut place)) = take_place(door, stream, ends, proxied) else { return };
-    let door = door.clone();
+    let (door, present) = (door.clone(), Rc::clone(&door.core.present));
     spawn_local(async move {
         let introduced = match proxied {
             true => introduced(&door, stream, ends, &mut place).await,
@@ -155,7 +161,7 @@ pub(super) fn connect_tls(door: &Door, stream: TcpStream, ends: Ends) {
         if let Some((stream, ends)) = introduced {
             shake_hands(&door, stream, ends).await;
         }
-        drop(place);
+        drop((place, present));
     });
 }
 
@@ -168,7 +174,9 @@ async fn shake_hands(door: &Door, stream: TcpStream, ends: Ends) {
         return;
     };
     drop(snapshot);
-    match tokio::time::timeout(patience, tls::accept(config, stream)).await {
+    let handshake = tokio::time::timeout(patience, tls::accept(config, stream));
+    let Some(shaken) = door.core.unless_idle_over(handshake).await else { return };
+    match shaken {
         Ok(Ok(stream)) => plain(door, stream, ends).await,
         Ok(Err(tls::Failed::PlainHttp(stream))) => {
             door.core.counters.reject(Reject::PlainHttp, Some(400));

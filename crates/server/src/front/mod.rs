@@ -6,6 +6,7 @@
 mod accept;
 mod banner;
 mod inside;
+mod listen;
 mod meet;
 mod proxied;
 mod side;
@@ -14,7 +15,7 @@ mod tls;
 mod tunnel;
 mod worker;
 
-pub use accept::{BACKLOG, Listener, bind, raise_file_limit, too_few_files};
+pub use accept::{BACKLOG, Listener, bind, once_free, too_few_files};
 pub use banner::{about, banner, show_address};
 pub use inside::Inside;
 pub use signals::{Signals, Wish};

@@ -1,7 +1,7 @@
 //! One serving core: a thread, a current-thread runtime, its share of the connections.
 
 use super::accept::Listener;
-use super::meet::{Ends, connect, connect_tls};
+use super::listen::listen;
 use super::side::{Side, bounds, connection, hot_listener, limits};
 use super::tunnel;
 use crate::clock;
@@ -19,15 +19,12 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
-use tokio::task::spawn_local;
+use tokio::task::{JoinHandle, spawn_local};
 
 /// How often a core looks for timeouts and changes of the configuration.
 const SWEEP: Duration = Duration::from_millis(100);
-/// How often a listener says that it cannot accept.
-const SAY_AGAIN: Duration = Duration::from_secs(60);
 
 /// A running server's threads.
 pub struct Running {
@@ -74,12 +71,13 @@ pub fn start(shared: &Arc<Shared>, listeners: &mut [Listener], cores: usize) -> 
     Ok(Running { threads, stop })
 }
 
-struct Mine {
+/// A listening socket of this core's.
+pub(super) struct Mine {
     id: u32,
     port: u16,
     tls: bool,
-    unix: bool,
-    socket: Socket,
+    pub(super) unix: bool,
+    pub(super) socket: Socket,
 }
 
 /// How often it is said that connections were turned away, in rounds of upkeep: 10 s.
@@ -112,6 +110,7 @@ async fn core(
 ) {
     let core = Core::new(index, shared);
     let hub = hub_of(&core);
+    let mut listening = Vec::with_capacity(listeners.len());
     for mine in listeners {
         let door = Door {
             core: Rc::clone(&core),
@@ -120,25 +119,48 @@ async fn core(
             port: mine.port,
             tls: mine.tls,
         };
-        spawn_local(listen(door, mine, stopping.clone()));
+        listening.push(spawn_local(listen(door, mine, stopping.clone())));
     }
     spawn_local(live_jobs(Rc::clone(&core), jobs));
     let upkeep = spawn_local(upkeep(Rc::clone(&core), Rc::clone(&hub)));
     // An error means that the sender is gone, which is a stop as well.
     let _ = stopping.wait_for(|stop| *stop).await;
+    drain(&core, &hub, listening).await;
+    upkeep.abort();
+}
+
+/// Of the connections that are there nobody is to lose a request: those that the kernel holds are accepted first, what comes
+/// on the others is served with `Connection: close`, and idle ones are closed after a grace for what is on its way.
+async fn drain(core: &Core, hub: &Hub, listening: Vec<JoinHandle<()>>) {
     hub.drain();
     core.leaving.notify_waiters();
-    let limit = core.shared.snapshot().settings.limits.stop_timeout;
+    let limits = core.shared.snapshot();
+    let limits = &limits.settings.limits;
     let drained = async {
-        while hub.connections() + core.tunnels.get() > 0 {
+        for listener in listening {
+            // One that panicked has told of it, and accepts nothing more.
+            let _ = listener.await;
+        }
+        while core.connections() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    if tokio::time::timeout(limit, drained).await.is_err() {
-        let busy = hub.connections() + core.tunnels.get();
+    let close_idle = async {
+        tokio::time::sleep(limits.stop_grace).await;
+        hub.close_idle();
+        core.idle_over.notify_waiters();
+        std::future::pending().await
+    };
+    let both = async {
+        tokio::select! {
+            () = drained => {}
+            () = close_idle => {}
+        }
+    };
+    if tokio::time::timeout(limits.stop_timeout, both).await.is_err() {
+        let (index, busy) = (core.index, core.connections());
         crate::say!("samovar: core {index}: {busy} connections were still busy and are cut");
     }
-    upkeep.abort();
 }
 
 /// A core's hub, made and known to it.
@@ -249,84 +271,6 @@ pub(super) struct Door {
     pub(super) id: u32,
     pub(super) port: u16,
     pub(super) tls: bool,
-}
-
-async fn listen(door: Door, mine: Mine, mut stopping: watch::Receiver<bool>) {
-    if let Err(error) = mine.socket.set_nonblocking(true) {
-        crate::say!("samovar: listener {}: {error}", door.id);
-        return;
-    }
-    let accept = async {
-        if mine.unix {
-            match UnixListener::from_std(mine.socket.into()) {
-                Ok(listener) => accept_unix(&door, listener).await,
-                Err(error) => crate::say!("samovar: listener {}: {error}", door.id),
-            }
-        } else {
-            match TcpListener::from_std(mine.socket.into()) {
-                Ok(listener) => accept_tcp(&door, listener).await,
-                Err(error) => crate::say!("samovar: listener {}: {error}", door.id),
-            }
-        }
-    };
-    tokio::select! {
-        () = accept => {}
-        _ = stopping.wait_for(|stop| *stop) => {}
-    }
-}
-
-async fn accept_tcp(door: &Door, listener: TcpListener) {
-    let mut trouble = Trouble::default();
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                // Answers leave whole; waiting for more to send would only delay them.
-                let _ = stream.set_nodelay(true);
-                let ends = Ends { peer: Some(peer), local: stream.local_addr().ok() };
-                match door.tls {
-                    true => connect_tls(door, stream, ends),
-                    false => connect(door, stream, ends),
-                }
-            }
-            Err(error) => trouble.rest(&error).await,
-        }
-    }
-}
-
-async fn accept_unix(door: &Door, listener: UnixListener) {
-    let mut trouble = Trouble::default();
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => connect(door, stream, Ends { peer: None, local: None }),
-            Err(error) => trouble.rest(&error).await,
-        }
-    }
-}
-
-/// A listener that cannot accept.
-#[derive(Default)]
-struct Trouble {
-    said: Option<tokio::time::Instant>,
-}
-
-impl Trouble {
-    /// Out of file descriptors, most likely: wait for some to come back instead of spinning. Those who wait meanwhile are
-    /// in the system's queue. Said once a minute, as it may go on for long.
-    async fn rest(&mut self, error: &std::io::Error) {
-        use std::io::ErrorKind;
-        if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) {
-            return;
-        }
-        let now = tokio::time::Instant::now();
-        if self.said.is_none_or(|then| now.duration_since(then) >= SAY_AGAIN) {
-            self.said = Some(now);
-            crate::say!(
-                "samovar: accept: {error}\nhint: new connections wait until others end; raise the limit of open files \
-                 (`ulimit -n`, LimitNOFILE=), or lower `limits.connections_max` or `limits.idle_timeout`"
-            );
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 /// A connection as the pipeline sees it.

@@ -5,8 +5,11 @@ use crate::compress::Load;
 use crate::metrics::CoreCounters;
 use samovar_hot::Hub;
 use std::cell::{Cell, OnceCell};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::sync::{Notify, oneshot};
 
 /// A request that did not come by a socket: `explain` asks a core to live through one.
@@ -41,6 +44,10 @@ pub struct Core {
     pub tunnels_bytes: Cell<u64>,
     /// Told to them when the server stops.
     pub leaving: Notify,
+    /// Told to connections that have not come to their first request when idle ones are closed.
+    pub idle_over: Notify,
+    /// Held by each connection from its first moment to its last.
+    pub present: Rc<()>,
 }
 
 impl Core {
@@ -56,6 +63,27 @@ impl Core {
             tunnels: Cell::new(0),
             tunnels_bytes: Cell::new(0),
             leaving: Notify::new(),
+            idle_over: Notify::new(),
+            present: Rc::default(),
         })
+    }
+
+    /// Connections that are there, whatever they are at: a handshake, requests, another protocol.
+    pub fn connections(&self) -> usize {
+        Rc::strong_count(&self.present) - 1
+    }
+
+    /// The outcome of what a connection does before its first request; `None` if idle connections are closed before.
+    pub async fn unless_idle_over<T>(&self, first: impl Future<Output = T>) -> Option<T> {
+        let mut first = pin!(first);
+        let mut over = pin!(self.idle_over.notified());
+        poll_fn(|cx| {
+            if let Poll::Ready(outcome) = first.as_mut().poll(cx) {
+                return Poll::Ready(Some(outcome));
+            }
+            let is_over = self.hub.get().is_some_and(|hub| hub.closes_idle());
+            if is_over || over.as_mut().poll(cx).is_ready() { Poll::Ready(None) } else { Poll::Pending }
+        })
+        .await
     }
 }

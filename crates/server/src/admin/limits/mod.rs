@@ -131,6 +131,7 @@ fn own(app: &Shared) -> Vec<LimitShape> {
             None,
         ),
         row("limits", "stop_timeout", Value::Time(l.stop_timeout), None),
+        row("limits", "stop_grace", Value::Time(l.stop_grace), None),
         row(
             "memory",
             "size",

@@ -5,11 +5,13 @@
 use super::{LimitShape, Use, Value, shape};
 use crate::front::BACKLOG;
 use crate::state::Shared;
+use crate::{descriptors, operator_files};
+use std::path::Path;
 
 /// All of them that can be read.
 pub(super) fn limits(app: &Shared) -> Vec<LimitShape> {
     let mut rows: Vec<LimitShape> = open_files().into_iter().collect();
-    let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
+    let most = told("/proc/sys/net/core/somaxconn");
     let most = most.and_then(|text| text.trim().parse::<u64>().ok());
     let ours = u64::try_from(BACKLOG).unwrap_or(0);
     let max = most.map_or(ours, |most| most.min(ours));
@@ -17,9 +19,8 @@ pub(super) fn limits(app: &Shared) -> Vec<LimitShape> {
         Some(most) if most < ours => "net.core.somaxconn".to_owned(),
         _ => "samovar's own".to_owned(),
     };
-    let tables =
-        ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
-    let overflows = std::fs::read_to_string("/proc/net/netstat").ok().and_then(|text| overflows(&text));
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| told(path).unwrap_or_default());
+    let overflows = told("/proc/net/netstat").and_then(|text| overflows(&text));
     for address in app.addresses.get().map_or(&[][..], Vec::as_slice) {
         let port =
             address.rsplit_once(':').and_then(|(_, port)| port.trim_end_matches('/').parse::<u16>().ok());
@@ -33,11 +34,22 @@ pub(super) fn limits(app: &Shared) -> Vec<LimitShape> {
     rows
 }
 
+/// A file of the system's. The table of connections is long where there are many: 150 bytes each.
+fn told(path: &str) -> Option<String> {
+    let bytes = operator_files::read(Path::new(path), 64 << 20).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
 fn open_files() -> Option<LimitShape> {
     let max = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
-    let used = std::fs::read_dir("/proc/self/fd").ok().map(|all| all.count() as u64);
+    let used =
+        descriptors::reserved(|| std::fs::read_dir("/proc/self/fd")).ok().map(|all| all.count() as u64);
+    let from = match descriptors::kept_back() {
+        0 => "ulimit -n".to_owned(),
+        kept => format!("ulimit -n, less {kept} for the admin interface"),
+    };
     let of = Use { used, refused: None, binds: used.is_some_and(|n| n + n / 50 >= max) };
-    Some(shape("system.open_files".to_owned(), &Value::Count(max), of, "ulimit -n".to_owned()))
+    Some(shape("system.open_files".to_owned(), &Value::Count(max), of, from))
 }
 
 /// The longest queue of connections to be accepted of the listeners on this port: `rx_queue` of sockets in state 0A.

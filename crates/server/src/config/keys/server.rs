@@ -153,6 +153,14 @@ pub(crate) static LIMITS: Table = Table {
             "\"5s\"",
         )
         .or("\"30s\""),
+        Key::new(
+            "stop_grace",
+            Kind::Duration(0),
+            "How long connections without a request stay open when the server stops, `stop_timeout` at most: a request that \
+             is on its way is still answered.",
+            "\"3s\"",
+        )
+        .or("\"1s\""),
     ]],
 };
 

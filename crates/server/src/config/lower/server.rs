@@ -146,6 +146,7 @@ pub(super) fn limits(root: &Checked) -> LimitSettings {
         connection_lifetime: t.amount("connection_lifetime").map(Duration::from_millis),
         upgraded_idle_timeout: t.amount("upgraded_idle_timeout").map(Duration::from_millis),
         stop_timeout: t.duration("stop_timeout"),
+        stop_grace: t.duration("stop_grace"),
     }
 }
 
