@@ -54,6 +54,7 @@ if [[ ${1:-} != lint ]]; then
     step "Programs" cargo build --locked --workspace --bins
     step "Tests" tests
     step "Instructions of a hot answer" bash scripts/instructions.sh
+    step "Work of parsers and look-ups" bash scripts/field-work.sh
 fi
 
 # Colours may stand before "test result".

@@ -22,6 +22,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Shards of the map: enough that two cores seldom meet.
 const SHARDS: usize = 64;
 
+/// So many of a key's running fills are looked at for one to join, as under one key there may be as many as requests; who
+/// finds none among them fetches alone.
+const FLIGHTS_MAX: usize = 64;
+
 /// How a cache is sized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -247,7 +251,7 @@ impl Cache {
                 Verdict::Pass => return Step::Pass(decision),
                 Verdict::ServeAndRefresh => {
                     entry.touch();
-                    let running = shard.flights(ask.key).iter().any(|f| joins(f, ask));
+                    let running = shard.flights(ask.key).iter().take(FLIGHTS_MAX).any(|f| joins(f, ask));
                     let ticket = (!running).then(|| self.open(shard, ask, hash, None, true, true));
                     return Step::ServeAndRefresh(entry, decision, ticket);
                 }
@@ -262,7 +266,7 @@ impl Cache {
             why = Lookup::VaryMiss;
         }
         if !ask.alone
-            && let Some(fill) = shard.flights(ask.key).iter().find(|f| joins(f, ask))
+            && let Some(fill) = shard.flights(ask.key).iter().take(FLIGHTS_MAX).find(|f| joins(f, ask))
         {
             return Step::Join(Joined::new(Arc::clone(fill)));
         }
@@ -297,7 +301,7 @@ impl Cache {
         let note = shard.notes.get(hash).and_then(|n| n.not_storable);
         let known = note.is_some_and(|(until_ms, _)| ask.now_ms < until_ms);
         let none = if known { Lookup::KnownNotStorable } else { Lookup::NoEntry };
-        let flying = shard.flights(ask.key).iter().any(|f| joins(f, ask));
+        let flying = shard.flights(ask.key).iter().take(FLIGHTS_MAX).any(|f| joins(f, ask));
         let mut others = false;
         let mut variants = shard.variants(hash, ask.key).inspect(|_| others = true);
         match variants.find(|e| usable(e) && (ask.matches)(e.vary())).cloned() {

@@ -184,11 +184,16 @@ fn v6(rest: &[u8]) -> Result<Found<'_>, Reject> {
 
 /// Further fields: type, length, value. Only the checksum means anything here; what is not known is passed over (§2.2.1).
 fn check_fields(head: &[u8], mut fields: &[u8]) -> Result<(), Reject> {
+    let mut checked = false;
     while let Some((&[kind, high, low], rest)) = fields.split_first_chunk::<3>() {
         let len = usize::from(u16::from_be_bytes([high, low]));
         let Some((value, after)) = rest.split_at_checked(len) else { return bad() };
         if kind == CRC32C {
             let Ok(said) = <[u8; 4]>::try_from(value) else { return bad() };
+            // There is one head to check: for each further checksum all of it would be gone through again.
+            if std::mem::replace(&mut checked, true) {
+                return bad();
+            }
             // Computed with the field itself taken for zeros (§2.2.4).
             let at = head.len() - rest.len();
             let zeroed =

@@ -30,7 +30,9 @@ pub fn status(reject: Reject) -> StatusCode {
         | Reject::TlsHandshake => StatusCode::BAD_REQUEST,
         Reject::BadVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
         Reject::UriTooLong => StatusCode::URI_TOO_LONG,
-        Reject::HeadTooLarge | Reject::TooManyFields => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        Reject::HeadTooLarge | Reject::TooManyFields | Reject::TooManyOptions => {
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+        }
         Reject::BodyTooLarge | Reject::BodyTooLargeHere => StatusCode::PAYLOAD_TOO_LARGE,
         Reject::HeadTimeout | Reject::BodyTimeout | Reject::IdleTimeout | Reject::SendTimeout => {
             StatusCode::REQUEST_TIMEOUT

@@ -104,18 +104,18 @@ impl Scope {
             (Scope::None, Some(names)) => *self = Scope::Fields(names),
             (Scope::Fields(mut names), Some(more)) => {
                 names.extend(more);
-                *self = Scope::Fields(names);
+                *self = if names.len() > NAMED_MAX { Scope::Whole } else { Scope::Fields(names) };
             }
             (Scope::Whole, _) | (_, None) => *self = Scope::Whole,
         }
     }
 }
 
-/// One or more field names, separated by commas.
+/// One or more field names, separated by commas; `None` if there are too many.
 fn field_names(list: &[u8]) -> Option<Vec<HeaderName>> {
     let names: Option<Vec<HeaderName>> =
-        elements(list).map(|name| HeaderName::from_bytes(name).ok()).collect();
-    names.filter(|names| !names.is_empty())
+        elements(list).take(NAMED_MAX + 1).map(|name| HeaderName::from_bytes(name).ok()).collect();
+    names.filter(|names| (1..=NAMED_MAX).contains(&names.len()))
 }
 
 /// What an answer says of its own caching.
@@ -198,10 +198,29 @@ impl Directives {
     }
 }
 
+/// The directives of responses that [`Directives::add`] knows.
+const KNOWN: [&str; 11] = [
+    "max-age",
+    "s-maxage",
+    "stale-while-revalidate",
+    "stale-if-error",
+    "no-store",
+    "no-cache",
+    "private",
+    "public",
+    "must-revalidate",
+    "proxy-revalidate",
+    "must-understand",
+];
+
+/// Most fields that `private="…"` or `no-cache="…"` may name; where more are named it holds for the whole answer.
+const NAMED_MAX: usize = 64;
+
 /// One targeted field; `None` if it is absent, empty or malformed, which is the same (RFC 9213 §2.1).
 fn targeted(headers: &HeaderMap, name: &HeaderName, source: Lifetime) -> Option<Directives> {
     let lines: Vec<&[u8]> = headers.get_all(name).iter().map(|value| value.as_bytes()).collect();
-    let members = sfv::dictionary(&lines.join(&b", "[..])).filter(|members| !members.is_empty())?;
+    let all_lines = lines.join(&b", "[..]);
+    let members = sfv::dictionary(&all_lines, &KNOWN).filter(|found| !found.is_empty)?.members;
     let mut all = Directives { target: Some(source), ..Directives::default() };
     for (key, value) in &members {
         match value {

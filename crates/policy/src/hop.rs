@@ -17,6 +17,16 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     header::PROXY_AUTHORIZATION,
 ];
 
+/// Most members of a message's Connection fields that are looked at: what names more is refused. There is no more that
+/// one message could mean by it, and each is looked for among its fields.
+pub const CONNECTION_MAX: usize = 64;
+
+/// Whether there are more than [`CONNECTION_MAX`].
+pub fn names_too_many(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::CONNECTION).iter();
+    lines.map(|line| line.as_bytes().split(|byte| *byte == b',').count()).sum::<usize>() > CONNECTION_MAX
+}
+
 /// Fields meant for every recipient, which `Connection` must not name (RFC 9110 §7.6.1): whoever names them wants
 /// a proxy to lose what it or the origin relies on, so they stay.
 const END_TO_END: [HeaderName; 28] = [

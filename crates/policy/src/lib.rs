@@ -45,7 +45,7 @@ pub use coding::{Coding, coded_fields, coding_held, forbids_transform, plain_tag
 pub use date::{HTTP_DATE_BYTES, parse_http_date, write_http_date};
 pub use freshness::{lifetime_given_ms, ttl_ms};
 pub use groups::{groups, invalidated_groups};
-pub use hop::{drop_named_by_connection, strip_hop_by_hop};
+pub use hop::{CONNECTION_MAX, drop_named_by_connection, names_too_many, strip_hop_by_hop};
 pub use invalidate::{invalidated, invalidates, post_answers_get};
 pub use merge::{HeadSays, conditional_fields, confirms, head_says, merge_304};
 pub use partial::{
@@ -62,4 +62,6 @@ pub use stored::{fields_of_one, stored_fields};
 pub use surrogate::{CAPABILITY, CAPABILITY_FIELD, strip_surrogate_control};
 pub use types::*;
 pub use upgrade::{upgrade_to_ask_for, upgraded_to};
-pub use vary::{VaryFields, combined, vary_fields, vary_matches, vary_named, vary_values};
+pub use vary::{
+    Compared, VARY_MAX, VaryFields, combined, vary_fields, vary_matches, vary_named, vary_values,
+};

@@ -16,15 +16,28 @@ pub(crate) enum Value {
     Other,
 }
 
-/// A dictionary's members, each key once, the last value winning (RFC 8941 §4.2.2). `None` if it is malformed.
-pub(crate) fn dictionary(text: &[u8]) -> Option<Vec<(String, Value)>> {
+/// A dictionary, as far as it is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dictionary<'w> {
+    /// The wanted members, each key once, the last value winning (RFC 8941 §4.2.2).
+    pub(crate) members: Vec<(&'w str, Value)>,
+    /// It has no member at all.
+    pub(crate) is_empty: bool,
+}
+
+/// Reads a dictionary. All of it is checked; of its members only the wanted are kept, so that the work and the memory are
+/// those of the text, however many it names. `None` if it is malformed.
+pub(crate) fn dictionary<'w>(text: &[u8], wanted: &[&'w str]) -> Option<Dictionary<'w>> {
     let mut input = Input { rest: text };
-    let mut members: Vec<(String, Value)> = Vec::new();
+    let mut found = Dictionary { members: Vec::new(), is_empty: true };
     input.spaces();
     while input.peek().is_some() {
         let (key, value) = member(&mut input)?;
-        members.retain(|(earlier, _)| *earlier != key);
-        members.push((key, value));
+        found.is_empty = false;
+        if let Some(name) = wanted.iter().find(|name| name.as_bytes() == key) {
+            found.members.retain(|(earlier, _)| earlier != name);
+            found.members.push((name, value));
+        }
         input.blanks();
         if input.peek().is_none() {
             break;
@@ -33,7 +46,7 @@ pub(crate) fn dictionary(text: &[u8]) -> Option<Vec<(String, Value)>> {
         input.blanks();
         input.peek()?; // a trailing comma is an error
     }
-    Some(members)
+    Some(found)
 }
 
 /// A list of strings, parameters dropped (RFC 8941 §4.2.1). `None` if it is malformed or holds anything else.
@@ -56,7 +69,7 @@ pub(crate) fn strings(text: &[u8]) -> Option<Vec<String>> {
     Some(all)
 }
 
-fn member(input: &mut Input<'_>) -> Option<(String, Value)> {
+fn member<'a>(input: &mut Input<'a>) -> Option<(&'a [u8], Value)> {
     let key = key(input)?;
     let value = if input.peek() == Some(b'=') {
         input.byte(b'=')?;
@@ -98,10 +111,9 @@ fn parameters(input: &mut Input<'_>) -> Option<()> {
     Some(())
 }
 
-fn key(input: &mut Input<'_>) -> Option<String> {
+fn key<'a>(input: &mut Input<'a>) -> Option<&'a [u8]> {
     matches!(input.peek()?, b'a'..=b'z' | b'*').then_some(())?;
-    let text = input.take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-.*".contains(&b));
-    String::from_utf8(text.to_vec()).ok()
+    Some(input.take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-.*".contains(&b)))
 }
 
 fn bare_item(input: &mut Input<'_>) -> Option<Value> {
@@ -216,7 +228,21 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Option<Vec<(String, Value)>> {
-        dictionary(text.as_bytes())
+        let found = dictionary(text.as_bytes(), &["max-age", "no-store", "a", "b", "c", "z", "*x"])?;
+        Some(found.members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_checked_and_not_kept() {
+        for (text, want, is_empty) in [
+            ("b=1, a=2, c", Some(vec![("a", Value::Integer(2))]), false),
+            ("b, c", Some(vec![]), false),
+            ("", Some(vec![]), true),
+            ("b=1, a=2, c=", None, false),
+        ] {
+            let read = dictionary(text.as_bytes(), &["a"]);
+            assert_eq!(read, want.map(|members| Dictionary { members, is_empty }), "{text}");
+        }
     }
 
     #[test]
@@ -278,7 +304,7 @@ mod tests {
         for (text, want) in
             [("a=?1", Some(true)), ("a=?0", Some(false)), ("a=?2", None), ("a=?", None), ("a", Some(true))]
         {
-            let read = dictionary(text.as_bytes()).map(|members| members[0].1.clone());
+            let read = read(text).map(|members| members[0].1.clone());
             assert_eq!(read, want.map(Value::Boolean), "{text}");
         }
     }
@@ -286,7 +312,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_without_panic(text in proptest::collection::vec(any::<u8>(), 0..60)) {
-            let _ = dictionary(&text);
+            let _ = dictionary(&text, &["a"]);
         }
 
         #[test]
@@ -294,8 +320,10 @@ mod tests {
             members in proptest::collection::btree_map("[a-z*][a-z0-9_.*-]{0,6}", -999_999_999_999_999_i64..=999_999_999_999_999, 1..6)
         ) {
             let text: Vec<String> = members.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            let want: Vec<_> = members.into_iter().map(|(k, v)| (k, Value::Integer(v))).collect();
-            prop_assert_eq!(dictionary(text.join(", ").as_bytes()), Some(want));
+            let wanted: Vec<&str> = members.keys().map(String::as_str).collect();
+            let want: Vec<_> = members.iter().map(|(k, v)| (k.as_str(), Value::Integer(*v))).collect();
+            let read = dictionary(text.join(", ").as_bytes(), &wanted);
+            prop_assert_eq!(read, Some(Dictionary { members: want, is_empty: false }));
         }
     }
 }

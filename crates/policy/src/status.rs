@@ -71,6 +71,8 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         | Lookup::Protected
         | Lookup::RequestCookie
         | Lookup::RequestBody
+        | Lookup::TooManyCookies
+        | Lookup::TooManyVariables
         | Lookup::RequestUpgrade => Some("bypass"),
         Lookup::RequestAuthorization
         | Lookup::RequestNoCache
@@ -129,7 +131,7 @@ mod tests {
             let status = CacheStatus { hit, fwd, fwd_status: status, stored, collapsed, ttl_s: ttl, detail: Some("expired") };
             let value = status.to_value();
             let member = value.to_str().unwrap().replacen("Samovar", "samovar", 1);
-            prop_assert!(crate::sfv::dictionary(member.as_bytes()).is_some(), "{}", member);
+            prop_assert!(crate::sfv::dictionary(member.as_bytes(), &[]).is_some(), "{}", member);
         }
     }
 }

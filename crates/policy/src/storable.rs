@@ -119,7 +119,11 @@ impl Case<'_> {
         let no_store = directives.no_store && !directives.must_understand;
         refuse(no_store, overrides.no_store, Store::NoStore, "no-store", overridden)?;
         refuse(directives.private.is_whole(), overrides.private, Store::Private, "private", overridden)?;
-        let star = vary_fields(self.answer.headers) == VaryFields::Star;
+        let vary = vary_fields(self.answer.headers);
+        if vary == VaryFields::TooMany {
+            return Err(Store::TooManyVaryFields);
+        }
+        let star = vary == VaryFields::Star;
         refuse(star, overrides.vary_star, Store::VaryStar, "vary-star", overridden)
     }
 

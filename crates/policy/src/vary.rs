@@ -6,6 +6,7 @@ use crate::surrogate::CAPABILITY_FIELD;
 use crate::syntax::{elements, trim_ows};
 use crate::types::VaryValues;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use std::cell::RefCell;
 
 /// How a field's value is made comparable: the rule's normaliser for fields it names, else [`combined`].
 type Normaliser<'a> = &'a dyn Fn(&HeaderName, &HeaderMap) -> Option<HeaderValue>;
@@ -19,7 +20,12 @@ pub enum VaryFields {
     Star,
     /// By these fields: sorted, each once.
     Fields(Vec<HeaderName>),
+    /// By more fields than are compared ([`VARY_MAX`]).
+    TooMany,
 }
+
+/// Most fields that a response may vary by and be stored: each is compared for each request.
+pub const VARY_MAX: usize = 64;
 
 /// Request fields that name the client and are written anew for each request on its way to the origin: what varies by
 /// them varies by something that no later request shows.
@@ -38,8 +44,10 @@ const OF_OURS: [HeaderName; 6] = [
 /// The fields an answer names, whatever else it varies by: what stays of a `Vary` whose `*` an operator overrides.
 pub fn vary_named(headers: &HeaderMap) -> Vec<HeaderName> {
     let members = headers.get_all(header::VARY).iter().flat_map(|line| elements(line.as_bytes()));
-    let named =
-        members.filter(|member| *member != b"*").filter_map(|member| HeaderName::from_bytes(member).ok());
+    let named = members
+        .take(VARY_MAX)
+        .filter(|member| *member != b"*")
+        .filter_map(|member| HeaderName::from_bytes(member).ok());
     let mut names: Vec<_> =
         named.filter(|name| !OF_THE_CLIENT.contains(name) && !OF_OURS.contains(name)).collect();
     names.sort_by(|a, b| a.as_str().cmp(b.as_str()));
@@ -53,8 +61,11 @@ pub fn vary_fields(headers: &HeaderMap) -> VaryFields {
     let is_field = |member: &[u8]| {
         member != b"*" && HeaderName::from_bytes(member).is_ok_and(|name| !OF_THE_CLIENT.contains(&name))
     };
-    if !members.all(is_field) {
+    if !members.by_ref().take(VARY_MAX).all(is_field) {
         return VaryFields::Star;
+    }
+    if members.next().is_some() {
+        return VaryFields::TooMany;
     }
     let names = vary_named(headers);
     if names.is_empty() { VaryFields::None } else { VaryFields::Fields(names) }
@@ -66,9 +77,51 @@ pub fn vary_values(names: &[HeaderName], request: &HeaderMap, normalise: Normali
 }
 
 /// True if a request gives every field the value it had in the request that fetched the answer; absent matches only
-/// absent (RFC 9111 §4.1).
+/// absent (RFC 9111 §4.1). For one stored answer; for several see [`Compared`].
 pub fn vary_matches(stored: &VaryValues, request: &HeaderMap, normalise: Normaliser<'_>) -> bool {
-    stored.iter().all(|(name, value)| normalise(name, request) == *value)
+    Compared::new(request, normalise).matches(stored)
+}
+
+/// One request's fields as they are compared with those of many stored responses: each is made comparable once, however
+/// many responses vary by it, and not before one does.
+pub struct Compared<'a> {
+    request: &'a HeaderMap,
+    normalise: Normaliser<'a>,
+    known: RefCell<VaryValues>,
+}
+
+impl<'a> Compared<'a> {
+    /// Nothing is read yet.
+    pub fn new(request: &'a HeaderMap, normalise: Normaliser<'a>) -> Compared<'a> {
+        Compared { request, normalise, known: RefCell::default() }
+    }
+
+    /// See [`vary_matches`].
+    pub fn matches(&self, stored: &VaryValues) -> bool {
+        stored.iter().all(|(name, value)| self.with(name, |own| own == value))
+    }
+
+    /// The request's own values of the fields that these are of.
+    pub fn values(&self, of: &VaryValues) -> VaryValues {
+        of.iter().map(|(name, _)| (name.clone(), self.with(name, Clone::clone))).collect()
+    }
+
+    fn with<T>(&self, name: &HeaderName, then: impl FnOnce(&Option<HeaderValue>) -> T) -> T {
+        let mut known = self.known.borrow_mut();
+        if let Some((_, value)) = known.iter().find(|(found, _)| found == name) {
+            return then(value);
+        }
+        let value = (self.normalise)(name, self.request);
+        let result = then(&value);
+        known.push((name.clone(), value));
+        result
+    }
+}
+
+impl std::fmt::Debug for Compared<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Compared({})", self.known.borrow().len())
+    }
 }
 
 /// The value of a field as one line: its lines trimmed and joined by `, ` (RFC 9110 §5.3).
@@ -105,8 +158,11 @@ mod tests {
         let fields = |names: &[&'static str]| {
             VaryFields::Fields(names.iter().map(|n| HeaderName::from_static(n)).collect())
         };
+        let many = |n: usize| vec!["a"; n].join(",");
+        let (most, more) = (many(VARY_MAX), many(VARY_MAX + 1));
         for (lines, want) in [
             (vec![], VaryFields::None),
+            (vec![&*most], fields(&["a"])),
             (vec![""], VaryFields::None),
             (vec![" , "], VaryFields::None),
             (vec!["Accept"], fields(&["accept"])),
@@ -119,6 +175,8 @@ mod tests {
             (vec!["foo, *"], VaryFields::Star),
             (vec!["foo bar"], VaryFields::Star),
             (vec!["foo", "\"x\""], VaryFields::Star),
+            (vec![&*more], VaryFields::TooMany),
+            (vec![&*most, "*"], VaryFields::TooMany),
         ] {
             let map = heads(&lines.iter().map(|line| ("vary", *line)).collect::<Vec<_>>());
             assert_eq!(vary_fields(&map), want, "{lines:?}");
@@ -139,6 +197,27 @@ mod tests {
         ] {
             assert_eq!(vary_matches(&stored, &heads(&fields), &combined), want, "{fields:?}");
         }
+    }
+
+    /// However many stored responses a request is compared with, each of its fields is made comparable once.
+    #[test]
+    fn each_field_is_read_once() {
+        let read = RefCell::new(Vec::new());
+        let counting = |name: &HeaderName, map: &HeaderMap| {
+            read.borrow_mut().push(name.clone());
+            combined(name, map)
+        };
+        let (a, b) = (HeaderName::from_static("a"), HeaderName::from_static("b"));
+        let request = heads(&[("a", "7"), ("b", "1")]);
+        let compared = Compared::new(&request, &counting);
+        assert!(read.borrow().is_empty());
+        for n in 0..100 {
+            let stored =
+                vary_values(&[a.clone(), b.clone()], &heads(&[("a", &n.to_string()), ("b", "1")]), &combined);
+            assert_eq!(compared.matches(&stored), n == 7, "{n}");
+            assert_eq!(compared.values(&stored), vary_values(&[a.clone(), b.clone()], &request, &combined));
+        }
+        assert_eq!(*read.borrow(), [a, b]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ reasons! {
         UriTooLong = "uri-too-long", "the request target exceeds the limit", "raise `limits.line_max_bytes`";
         HeadTooLarge = "head-too-large", "the fields exceed the limit", "raise `limits.head_max_bytes`";
         TooManyFields = "too-many-fields", "there are more fields than allowed", "raise `limits.fields_max`";
+        TooManyOptions = "too-many-options", "Connection names more than is looked at (64)", "";
         BodyTooLarge = "body-too-large", "the body exceeds the limit", "raise `limits.body_max_bytes`";
         BodyTooLargeHere = "body-too-large-here", "the body exceeds the limit that holds for this path", "raise the rule's or the site's `body_max_bytes`";
         HeadTimeout = "head-timeout", "the head did not arrive in time", "raise `limits.head_timeout`";

@@ -43,6 +43,8 @@ reasons! {
         MethodOverride = "method-override", "the request asks the application to take another method for its own (`X-HTTP-Method-Override` and its like, or `_method` in the query), so it passes by the cache", "ask with that method itself, or leave the field out";
         RequestBody = "request-body", "the request carries a body", "";
         RequestUpgrade = "request-upgrade", "the request asks for another protocol", "";
+        TooManyCookies = "too-many-cookies", "the request carries more cookies than are looked at (256), any of which may matter", "send fewer; a rule that ignores all cookies (`ignore_cookies = [\"*\"]`) does not look at them";
+        TooManyVariables = "too-many-variables", "the query has more variables than are told apart (1,000)", "send fewer; a rule without `vary_query` takes the query as it is";
         RequestRange = "request-range", "a range was asked of something not stored, so the request went to the origin as it is", "";
         RequestPrecondition = "request-precondition", "the request carries If-Match or If-Unmodified-Since, which only the origin can answer", "";
         OnlyIfCached = "only-if-cached", "the client wanted a stored answer or none, and none could be used", "";

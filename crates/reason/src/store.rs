@@ -17,6 +17,8 @@ reasons! {
         Private = "private", "the origin says the answer is for one user", "the origin can drop `private`; a rule can list it in `override`";
         NoCache = "no-cache", "the origin demands revalidation on every use and gave no validator", "the origin can send an ETag; a rule can list `no-cache` in `override`";
         VaryStar = "vary-star", "the answer varies by something beyond the request's own fields (`Vary: *`, or the client's address)", "the origin can name the fields; a rule can list `vary-star` in `override`";
+        TooManyVaryFields = "too-many-vary-fields", "the response varies by more fields than are compared (64)", "the origin can name fewer";
+        TooManyTags = "too-many-tags", "the response has more tags (Surrogate-Key, xkey, Cache-Tag) than are kept (1,024), and a purge by one left out would miss it", "the origin can send fewer";
         SetCookie = "set-cookie", "the answer sets a cookie", "stop sending Set-Cookie where it is not needed, or set `set_cookie = \"strip\"`";
         RequestCookie = "request-cookie", "the request carried a cookie that may matter, and the lifetime is not the origin's own word", "list cookies that do not matter in `ignore_cookies`";
         RequestAuthorization = "request-authorization", "the request carried Authorization and the origin did not allow sharing (RFC 9111 §3.5)", "the origin can send `public` or `s-maxage`";

@@ -207,15 +207,19 @@ pub fn is_coded(headers: &HeaderMap) -> bool {
 /// Codings that are registered (RFC 9110 §8.4.1, RFC 7932, RFC 8878), with the names of old.
 const REGISTERED: [&str; 7] = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
 
+/// A response that was coded more often than this is taken by nobody; each coding is looked for in the request anew.
+const CODINGS_MAX: usize = 8;
+
 /// Whether the client takes the coding that the answer came in. Of a name that nobody has registered nothing can be told:
 /// whatever the origin means by it, it means for everyone whom it was not told of.
 pub fn takes_as_it_came(request: &HeaderMap, answer: &HeaderMap) -> bool {
-    answer.get_all(CONTENT_ENCODING).iter().all(|line| {
-        let mut codings = line.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        codings.all(|coding| {
-            let name = std::str::from_utf8(coding).unwrap_or_default();
-            !REGISTERED.iter().any(|known| name.eq_ignore_ascii_case(known)) || takes(request, name)
-        })
+    let lines = answer.get_all(CONTENT_ENCODING).iter();
+    let codings = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    let mut at_most = codings.take(CODINGS_MAX + 1).enumerate();
+    at_most.all(|(at, coding)| {
+        let name = std::str::from_utf8(coding).unwrap_or_default();
+        at < CODINGS_MAX
+            && (!REGISTERED.iter().any(|known| name.eq_ignore_ascii_case(known)) || takes(request, name))
     })
 }
 

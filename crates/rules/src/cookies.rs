@@ -9,6 +9,14 @@ use crate::types::Rule;
 use crate::wild::wild_match;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
+use std::collections::HashSet;
+
+/// Most cookies of a request that are looked at. Browsers keep at most 180 for a site (Chromium; Firefox 150). A request
+/// with more goes past the cache ([`samovar_reason::Lookup::TooManyCookies`]).
+pub const COOKIES_MAX: usize = 256;
+
+/// Up to so many names are compared one by one, which costs less than a set of them.
+const FEW_NAMES: usize = 16;
 
 /// Named lists for `ignore_cookies`, written `@name` there. They hold only cookies that scripts in the page set
 /// for measuring, which no origin makes a page from.
@@ -141,13 +149,40 @@ fn whole_field_in_key(rule: &Rule) -> bool {
     rule.vary_headers.iter().any(|vary| vary.name == COOKIE)
 }
 
-/// The names of the cookies that may matter: not ignored, not in the key. Each once, in the order they came.
-pub fn relevant_cookies(rule: &Rule, headers: &HeaderMap) -> Vec<String> {
-    let mut names = Vec::new();
-    if !headers.contains_key(COOKIE) || whole_field_in_key(rule) {
-        return names;
+/// The cookies of a request that may matter under a rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RelevantCookies {
+    /// Their names: not ignored, not in the key. Each once, in the order they came.
+    pub names: Vec<String>,
+    /// There are more than [`COOKIES_MAX`]; those beyond were not looked at, and any of them may matter.
+    pub too_many: bool,
+}
+
+impl RelevantCookies {
+    /// Whether any cookie matters, or may.
+    pub fn any(&self) -> bool {
+        self.too_many || !self.names.is_empty()
     }
-    for reading in pieces(headers).flat_map(Piece::readings) {
+}
+
+/// Whether no cookie needs to be read to know that none matters: all are ignored, or the key holds the whole field.
+fn none_can_matter(rule: &Rule, headers: &HeaderMap) -> bool {
+    !headers.contains_key(COOKIE)
+        || whole_field_in_key(rule)
+        || (rule.vary_cookies.is_empty() && rule.ignore_cookies.iter().any(|word| word == "*"))
+}
+
+/// The cookies that may matter: not ignored, not in the key.
+pub fn relevant_cookies(rule: &Rule, headers: &HeaderMap) -> RelevantCookies {
+    let mut found = RelevantCookies::default();
+    if none_can_matter(rule, headers) {
+        return found;
+    }
+    for (at, reading) in pieces(headers).flat_map(Piece::readings).enumerate() {
+        if at >= COOKIES_MAX {
+            found.too_many = true;
+            break;
+        }
         if is_ignored(rule, reading.name) || is_in_key(rule, reading) {
             continue;
         }
@@ -155,11 +190,26 @@ pub fn relevant_cookies(rule: &Rule, headers: &HeaderMap) -> Vec<String> {
             Some(name) => String::from_utf8_lossy(name).into_owned(),
             None => NAMELESS.to_owned(),
         };
-        if !names.contains(&name) {
-            names.push(name);
+        if found.names.len() > FEW_NAMES || !found.names.contains(&name) {
+            found.names.push(name);
         }
     }
-    names
+    if found.names.len() > FEW_NAMES {
+        let mut seen = HashSet::new();
+        found.names.retain(|name| seen.insert(name.clone()));
+    }
+    found
+}
+
+/// Whether any cookie may matter; [`relevant_cookies`] without the names.
+pub fn cookies_matter(rule: &Rule, headers: &HeaderMap) -> bool {
+    if none_can_matter(rule, headers) {
+        return false;
+    }
+    let mut readings = pieces(headers).flat_map(Piece::readings);
+    let first = readings.by_ref().take(COOKIES_MAX);
+    let matters = |reading: Reading<'_>| !is_ignored(rule, reading.name) && !is_in_key(rule, reading);
+    first.into_iter().any(matters) || readings.next().is_some()
 }
 
 /// The names of the cookies that reach the origin and are not in the key because the rule ignores them.
@@ -169,6 +219,7 @@ pub(crate) fn ignored_cookies(rule: &Rule, headers: &HeaderMap) -> Vec<String> {
     }
     pieces(headers)
         .flat_map(Piece::readings)
+        .take(COOKIES_MAX)
         .filter(|reading| is_ignored(rule, reading.name) && !is_in_key(rule, *reading))
         .map(|reading| {
             reading.name.map_or(NAMELESS.into(), |name| String::from_utf8_lossy(name).into_owned())
@@ -244,11 +295,10 @@ mod tests {
             // Quotes do not hide anything.
             ("a", "", &["a=\"1; sid=2\""], &["sid"]),
         ] {
-            assert_eq!(
-                relevant_cookies(&rule(ignore, in_key), &map(lines)),
-                expected,
-                "{ignore}|{in_key}|{lines:?}"
-            );
+            let rule = rule(ignore, in_key);
+            let found = relevant_cookies(&rule, &map(lines));
+            assert_eq!(found.names, expected, "{ignore}|{in_key}|{lines:?}");
+            assert_eq!(cookies_matter(&rule, &map(lines)), found.any(), "{ignore}|{in_key}|{lines:?}");
         }
     }
 
@@ -270,7 +320,30 @@ mod tests {
     fn the_whole_field_in_the_key() {
         let mut rule = rule("", "");
         rule.vary_headers = vec![VaryHeader { name: COOKIE, normalise: Normalise::Exact }];
-        assert!(relevant_cookies(&rule, &map(&["a=1"])).is_empty());
+        assert!(!relevant_cookies(&rule, &map(&["a=1"])).any());
+    }
+
+    /// What is beyond the bound is not read, so it may matter, whatever stands before it; where no cookie can matter
+    /// none is counted either.
+    #[test]
+    fn more_than_are_looked_at() {
+        let line = |n: usize| (0..n).map(|at| format!("c{at}=1")).collect::<Vec<_>>().join("; ");
+        for (ignore, in_key, cookies, names, too_many) in [
+            ("", "", COOKIES_MAX, COOKIES_MAX, false),
+            ("", "", COOKIES_MAX + 1, COOKIES_MAX, true),
+            ("c*", "", COOKIES_MAX, 0, false),
+            ("c*", "", COOKIES_MAX + 1, 0, true),
+            ("*", "", COOKIES_MAX + 1, 0, false),
+            ("*", "c1", COOKIES_MAX + 1, 0, true),
+        ] {
+            let (rule, headers) = (rule(ignore, in_key), map(&[&line(cookies)]));
+            let found = relevant_cookies(&rule, &headers);
+            assert_eq!((found.names.len(), found.too_many), (names, too_many), "{ignore}|{in_key}|{cookies}");
+            assert_eq!(cookies_matter(&rule, &headers), found.any());
+        }
+        // Each name once, however many come.
+        let twice = format!("{}; {}", line(COOKIES_MAX / 2), line(COOKIES_MAX / 2));
+        assert_eq!(relevant_cookies(&rule("", ""), &map(&[&twice])).names.len(), COOKIES_MAX / 2);
     }
 
     #[test]
@@ -291,7 +364,7 @@ mod tests {
             "mp",
             "_gauth",
         ] {
-            assert_eq!(relevant_cookies(&rule, &map(&[&format!("{name}=1")])), [name]);
+            assert_eq!(relevant_cookies(&rule, &map(&[&format!("{name}=1")])).names, [name]);
         }
     }
 
@@ -302,9 +375,9 @@ mod tests {
             headers.insert(COOKIE, HeaderValue::from_bytes(&line).unwrap());
             let something = line.iter().any(|byte| !b" ;".contains(byte));
             // Without `ignore_cookies` whatever is there matters; with `*` nothing does.
-            prop_assert_eq!(!relevant_cookies(&rule("", ""), &headers).is_empty(), something);
+            prop_assert_eq!(relevant_cookies(&rule("", ""), &headers).any(), something);
             prop_assert_eq!(that_matter(&rule("", ""), &headers).is_some(), something);
-            prop_assert!(relevant_cookies(&rule("*", ""), &headers).is_empty());
+            prop_assert!(!relevant_cookies(&rule("*", ""), &headers).any());
             prop_assert_eq!(that_matter(&rule("*", ""), &headers), None);
         }
     }

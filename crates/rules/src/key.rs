@@ -6,12 +6,11 @@
 //! serve one URL; field names hold neither spaces nor colons nor `@`, so the forms cannot be confused. Not here: what is normalised (`path`, `query`, `value`).
 
 use crate::cookies::pieces;
-use crate::path::push_lower_case;
+use crate::path::{push_hex, push_lower_case};
 use crate::query::normalise_query;
 use crate::types::{Key, Normalise, Rule};
 use crate::value::{SECRET_FIELDS, normal_bytes};
 use http::{HeaderMap, HeaderName};
-use std::fmt::Write as _;
 
 /// The parts of a URL that are settled before a rule is chosen.
 pub(crate) struct Place<'a> {
@@ -94,8 +93,8 @@ fn push_escaped(text: &mut String, bytes: &[u8], special: &[u8]) {
         if (0x20..0x7f).contains(byte) && !special.contains(byte) {
             text.push(char::from(*byte));
         } else {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "\\x{byte:02X}");
+            text.push_str("\\x");
+            push_hex(text, *byte);
         }
     }
 }

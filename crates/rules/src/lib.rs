@@ -36,13 +36,15 @@ mod wild;
 pub use access::{Access, Addresses, Network};
 pub use acts::{Acts, BasicAuth, Redirect, Rewritten, Statuses};
 pub use coding::{AskOrigin, CodingWish, is_coded, pays, takes_as_it_came};
-pub use cookies::{COOKIE_PRESETS, cookie_preset, relevant_cookies};
+pub use cookies::{
+    COOKIE_PRESETS, COOKIES_MAX, RelevantCookies, cookie_preset, cookies_matter, relevant_cookies,
+};
 pub use fields::{FieldEdit, FieldSide, edit_answer, edit_fields, edited_names, refused_field, refused_name};
 pub use hidden::hidden_rules;
 pub use host::normalise_host;
 pub use map::{AskedBy, OriginNames, map_cookie, map_location};
 pub use path::normalise_path;
-pub use query::normalise_query;
+pub use query::{VARIABLES_MAX, normalise_query};
 pub use rate::{Counted, Rate, RateBy, RateTable, network_of};
 pub use route::{Document, route, route_with};
 pub use stars::Stars;

@@ -11,6 +11,15 @@ pub(crate) fn readings(name: &[u8]) -> [Vec<u8>; 2] {
     [folded(outside), folded(name)]
 }
 
+/// Whether a name may be read as one that is [`readings`]' second, the whole; nothing is allocated for what is not.
+pub(crate) fn may_be(name: &[u8], whole: &[u8]) -> bool {
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default().trim_ascii();
+    let outside = name.split(|byte| *byte == b'[').next().unwrap_or_default();
+    let is =
+        |reading: &[u8]| reading.len() == whole.len() && reading.iter().map(fold).eq(whole.iter().copied());
+    is(outside) || is(name)
+}
+
 /// Whether what it is taken for depends on who reads it: a `[` that nothing closes.
 pub(crate) fn is_torn(name: &[u8]) -> bool {
     let open = name.iter().position(|byte| *byte == b'[');
@@ -18,11 +27,14 @@ pub(crate) fn is_torn(name: &[u8]) -> bool {
 }
 
 fn folded(name: &[u8]) -> Vec<u8> {
-    let fold = |byte: &u8| match byte {
+    name.iter().map(fold).collect()
+}
+
+fn fold(byte: &u8) -> u8 {
+    match byte {
         b'.' | b' ' | b'[' => b'_',
         other => other.to_ascii_lowercase(),
-    };
-    name.iter().map(fold).collect()
+    }
 }
 
 #[cfg(test)]
@@ -42,6 +54,7 @@ mod tests {
         ] {
             assert_eq!(readings(name), [outside.to_vec(), whole.to_vec()], "{name:?}");
             assert_eq!(is_torn(name), torn, "{name:?}");
+            assert!(may_be(name, outside) && may_be(name, whole) && !may_be(name, b"other"), "{name:?}");
         }
     }
 }

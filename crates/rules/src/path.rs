@@ -6,7 +6,6 @@
 //! (`origin::files`).
 
 use samovar_reason::Reject;
-use std::fmt::Write as _;
 
 /// RFC 3986 §2.3: characters that mean the same with and without an escape.
 pub(crate) fn is_unreserved(byte: u8) -> bool {
@@ -68,8 +67,15 @@ pub(crate) fn push_spelled(out: &mut String, byte: u8, bare: bool) {
     if bare {
         out.push(char::from(byte));
     } else {
-        // Writing to a String cannot fail.
-        let _ = write!(out, "%{byte:02X}");
+        out.push('%');
+        push_hex(out, byte);
+    }
+}
+
+/// Two hexadecimal digits, in upper case. A whole head may have to be written so, and `write!` takes ten times as long.
+pub(crate) fn push_hex(out: &mut String, byte: u8) {
+    for digit in [byte >> 4, byte & 15] {
+        out.push(char::from(if digit < 10 { b'0' + digit } else { b'A' + digit - 10 }));
     }
 }
 

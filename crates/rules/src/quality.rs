@@ -24,8 +24,8 @@ fn members<'h>(name: &HeaderName, headers: &'h HeaderMap) -> Members<'h> {
         .get_all(name)
         .iter()
         .flat_map(|line| line.as_bytes().split(|byte| *byte == b','))
-        .filter_map(member)
         .take(MEMBERS_MAX)
+        .filter_map(member)
         .collect()
 }
 

@@ -16,6 +16,23 @@ use std::borrow::Cow;
 /// All but RFC 3986's unreserved characters.
 const NAME_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// Most variables that are told apart, as PHP reads at most so many (`max_input_vars`). A query with more is not taken
+/// apart: its key holds it as it came, and the request goes past the cache ([`samovar_reason::Lookup::TooManyVariables`]).
+pub const VARIABLES_MAX: usize = 1_000;
+
+/// Whether the rule takes the query apart and it has more variables than are told apart.
+pub(crate) fn too_many_variables(how: &QueryKey, query: Option<&str>) -> bool {
+    // Each takes a byte and a separator at least.
+    let query = query.filter(|query| query.len() >= 2 * VARIABLES_MAX && takes_apart(how));
+    query.is_some_and(|query| {
+        query.bytes().filter(|byte| matches!(byte, b'&' | b';')).count() >= VARIABLES_MAX
+    })
+}
+
+fn takes_apart(how: &QueryKey) -> bool {
+    matches!(how, QueryKey::Sorted | QueryKey::Keep(_) | QueryKey::Drop(_))
+}
+
 /// One variable.
 struct Variable<'q> {
     /// Decoded; `+` is a space, as in forms.
@@ -30,6 +47,7 @@ struct Variable<'q> {
 pub fn normalise_query<'q>(how: &QueryKey, query: Option<&'q str>) -> Option<Cow<'q, str>> {
     let query = query?;
     match how {
+        _ if too_many_variables(how, Some(query)) => Some(Cow::Borrowed(query)),
         QueryKey::AsIs => Some(Cow::Borrowed(query)),
         QueryKey::Ignore => None,
         QueryKey::Sorted => {
@@ -38,8 +56,8 @@ pub fn normalise_query<'q>(how: &QueryKey, query: Option<&'q str>) -> Option<Cow
             Some(Cow::Owned(written(&all)))
         }
         QueryKey::Keep(names) => {
-            let mut kept: Vec<Variable<'_>> =
-                variables(query).filter(|one| may_be_listed(names, one)).collect();
+            let spelt = Listed::of(names);
+            let mut kept: Vec<Variable<'_>> = variables(query).filter(|one| spelt.may_hold(one)).collect();
             sort(&mut kept);
             (!kept.is_empty()).then(|| Cow::Owned(written(&kept)))
         }
@@ -59,10 +77,15 @@ pub fn normalise_query<'q>(how: &QueryKey, query: Option<&'q str>) -> Option<Cow
 
 /// The names of the variables that do not enter the key, decoded, each once.
 pub(crate) fn left_out(how: &QueryKey, query: Option<&str>) -> Vec<String> {
+    let spelt = match how {
+        QueryKey::Keep(names) => Listed::of(names),
+        _ => Listed::of(&[]),
+    };
     let is_left_out = |one: &Variable<'_>| match how {
+        _ if too_many_variables(how, query) => false,
         QueryKey::AsIs | QueryKey::Sorted => false,
         QueryKey::Ignore => true,
-        QueryKey::Keep(names) => !may_be_listed(names, one),
+        QueryKey::Keep(_) => !spelt.may_hold(one),
         QueryKey::Drop(names) => is_listed(names, one),
     };
     let mut names: Vec<String> = variables(query.unwrap_or_default())
@@ -114,13 +137,24 @@ fn is_listed(names: &[String], variable: &Variable<'_>) -> bool {
     !variable.has_parts() && names.iter().any(|pattern| wild_match(pattern.as_bytes(), &variable.name))
 }
 
-/// Whether some application would take it, or a part of it, for one of these.
-fn may_be_listed(names: &[String], variable: &Variable<'_>) -> bool {
-    let is = |name: &[u8]| {
-        let patterns = names.iter().flat_map(|pattern| readings(pattern.as_bytes()));
-        patterns.into_iter().any(|pattern| wild_match(&pattern, name))
-    };
-    is_listed(names, variable) || variable.taken_for().any(|name| is(&name))
+/// Listed names, with how applications spell them: read once, as a query may hold many variables.
+struct Listed<'n> {
+    names: &'n [String],
+    spelt: Vec<Vec<u8>>,
+}
+
+impl<'n> Listed<'n> {
+    fn of(names: &'n [String]) -> Listed<'n> {
+        let mut spelt: Vec<Vec<u8>> = names.iter().flat_map(|name| readings(name.as_bytes())).collect();
+        spelt.dedup();
+        Listed { names, spelt }
+    }
+
+    /// Whether some application would take it, or a part of it, for one of these.
+    fn may_hold(&self, variable: &Variable<'_>) -> bool {
+        is_listed(self.names, variable)
+            || variable.taken_for().any(|name| self.spelt.iter().any(|pattern| wild_match(pattern, &name)))
+    }
 }
 
 impl<'q> Variable<'q> {
@@ -263,11 +297,29 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_variables() {
-        let query: Vec<String> = (0..10_000).rev().map(|at| format!("v%5f{at:05}={at}")).collect();
-        let sorted = normalise_query(&QueryKey::Sorted, Some(&query.join("&"))).unwrap().into_owned();
+    fn as_many_variables_as_are_told_apart_and_one_more() {
+        let query = |n: usize| {
+            let all: Vec<String> = (0..n).rev().map(|at| format!("v%5f{at:05}={at}")).collect();
+            all.join("&")
+        };
+        let (most, more) = (query(VARIABLES_MAX), query(VARIABLES_MAX + 1));
+        let sorted = normalise_query(&QueryKey::Sorted, Some(&most)).unwrap();
         assert!(sorted.starts_with("v_00000=0&v_00001=1&"));
-        assert_eq!(sorted.split('&').count(), 10_000);
+        assert_eq!(sorted.split('&').count(), VARIABLES_MAX);
+        for how in [QueryKey::Sorted, QueryKey::Keep(names("a")), QueryKey::Drop(names("v*"))] {
+            assert!(!too_many_variables(&how, Some(&most)));
+            assert!(
+                too_many_variables(&how, Some(&more))
+                    && too_many_variables(&how, Some(&more.replace('&', ";")))
+            );
+            assert_eq!(
+                normalise_query(&how, Some(&more)).as_deref(),
+                Some(&*more),
+                "the key tells all apart"
+            );
+            assert!(left_out(&how, Some(&more)).is_empty());
+        }
+        assert!(!too_many_variables(&QueryKey::AsIs, Some(&more)), "nothing is taken apart");
     }
 
     fn how() -> impl Strategy<Value = QueryKey> {

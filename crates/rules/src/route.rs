@@ -9,13 +9,13 @@ use crate::cookies::relevant_cookies;
 use crate::host::normalise_host;
 use crate::key::{self, Place};
 use crate::path::{extension, last_segment, normalise_path};
-use crate::query;
+use crate::query::{self, too_many_variables};
 use crate::readings;
 use crate::template::Vars;
 use crate::types::{RequestParts, Routed, Rule, Site, Sites, TargetId};
 use http::{HeaderName, Method};
 use samovar_policy::{Claim, LifetimeWish};
-use samovar_reason::{Explain, Route};
+use samovar_reason::{Explain, Lookup, Route};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -58,7 +58,11 @@ pub fn route_with<'s>(
     let place = Place { scheme, host: &host, path: &path, query: parts.query, site: site_in_key };
     let claims = Claims::of(parts, rule);
     let key = key::build(&place, rule, &claims.target, parts.headers);
-    let relevant_cookie_names = relevant_cookies(rule, parts.headers);
+    let cookies = relevant_cookies(rule, parts.headers);
+    let past_cache = match too_many_variables(&rule.vary_query, parts.query) {
+        true => Some(Lookup::TooManyVariables),
+        false => cookies.too_many.then_some(Lookup::TooManyCookies),
+    };
     Ok(Routed {
         site,
         site_reason,
@@ -72,9 +76,10 @@ pub fn route_with<'s>(
         query: parts.query.map(str::to_owned),
         rewritten,
         key,
-        relevant_cookies: !relevant_cookie_names.is_empty(),
-        relevant_cookie_names,
+        relevant_cookies: cookies.any(),
+        relevant_cookie_names: cookies.names,
         overrides_method: claims.method,
+        past_cache,
     })
 }
 

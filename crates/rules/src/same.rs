@@ -19,9 +19,15 @@ pub(crate) fn same_meaning(name: &HeaderName, value: &[u8]) -> Vec<u8> {
     close_up(value)
 }
 
+/// Longer lists are compared as they stand: nobody who means one sends them, and putting them in order takes its time.
+const MEMBERS_MAX: usize = 64;
+
 /// A list of words with weights (RFC 9110 §12.4.2): lower case, without blanks, the heaviest first, weights as short as
-/// they can be. `None` if it is anything else.
+/// they can be. `None` if it is anything else, or longer than [`MEMBERS_MAX`].
 fn weighted(value: &[u8], in_any_order: bool) -> Option<Vec<u8>> {
+    if value.iter().filter(|byte| **byte == b',').count() >= MEMBERS_MAX {
+        return None;
+    }
     let mut members = Vec::new();
     for member in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
         if !member.is_empty() {

@@ -4,6 +4,7 @@
 //! here: paths are normalised, queries were refused if they held what could end a line. Not here: what is done with
 //! the result.
 
+use crate::path::push_spelled;
 use std::net::IpAddr;
 
 /// A name in braces.
@@ -203,12 +204,10 @@ impl Template {
 
 /// What means something in a query (as forms write it) is escaped; escapes stay what they are.
 fn push_value(out: &mut String, text: &str) {
-    use std::fmt::Write as _;
     for letter in text.chars() {
-        match letter {
-            // Writing to a String cannot fail.
-            '&' | ';' | '=' | '+' | '#' | '[' | ']' => drop(write!(out, "%{:02X}", u32::from(letter))),
-            other => out.push(other),
+        match u8::try_from(letter) {
+            Ok(byte @ (b'&' | b';' | b'=' | b'+' | b'#' | b'[' | b']')) => push_spelled(out, byte, false),
+            _ => out.push(letter),
         }
     }
 }

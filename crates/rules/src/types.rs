@@ -4,7 +4,7 @@ use crate::acts::{Acts, Rewritten};
 use crate::coding::CodingWish;
 use http::{HeaderMap, HeaderName, Method};
 use samovar_policy::Wishes;
-use samovar_reason::Route;
+use samovar_reason::{Lookup, Route};
 use std::sync::Arc;
 
 /// Index into the snapshot's list of targets (files, FastCGI, HTTP upstream).
@@ -235,4 +235,6 @@ pub struct Routed<'s> {
     /// A field or a variable of the query asks the application to take another method for the request's, which no key
     /// holds.
     pub overrides_method: bool,
+    /// It has more parts than are told apart, so it goes past the cache: which.
+    pub past_cache: Option<Lookup>,
 }

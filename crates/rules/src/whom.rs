@@ -6,11 +6,12 @@
 //! than one value, the request is counted with those that say none. Not here: counting (`rate`), which variables
 //! enter a key (`query`, `cookies`).
 
-use crate::names::readings;
+use crate::names::{may_be, readings};
 use crate::rate::{RateBy, network_of};
 use http::HeaderMap;
 use http::header::COOKIE;
 use percent_encoding::percent_decode;
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 impl RateBy {
@@ -27,21 +28,23 @@ impl RateBy {
                 the_only(lines.map(|(_, value)| value.as_bytes().trim_ascii().to_vec()))
             }
             RateBy::Query(name) => {
+                let [_, wanted] = readings(name.as_bytes());
                 let pairs = query.into_iter().flat_map(|query| query.split(['&', ';']));
                 the_only(pairs.filter_map(|pair| {
                     let (found, value) = pair.split_once('=').unwrap_or((pair, ""));
-                    is_named(&of_form(found), name).then(|| of_form(value).trim_ascii().to_vec())
+                    may_be(&of_form(found), &wanted).then(|| of_form(value).trim_ascii().to_vec())
                 }))
             }
             RateBy::Cookie(name) => {
+                let [_, wanted] = readings(name.as_bytes());
                 // RFC 2109 §4.4 let servers cut at commas, too.
                 let lines = headers.get_all(COOKIE).iter();
                 let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| b";,".contains(byte)));
                 the_only(pairs.filter_map(|pair| {
                     let mut halves = pair.splitn(2, |byte| *byte == b'=');
                     let (found, value) = (halves.next()?, halves.next().unwrap_or_default());
-                    let found: Vec<u8> = percent_decode(found).collect();
-                    is_named(&found, name).then(|| cookie_value(value))
+                    let found: Cow<'_, [u8]> = percent_decode(found).into();
+                    may_be(&found, &wanted).then(|| cookie_value(value))
                 }))
             }
         }
@@ -64,8 +67,11 @@ fn the_only(mut values: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
 }
 
 /// As in forms: `+` is a space.
-fn of_form(text: &str) -> Vec<u8> {
-    percent_decode(text.replace('+', " ").as_bytes()).collect()
+fn of_form(text: &str) -> Cow<'_, [u8]> {
+    match text.contains('+') {
+        true => percent_decode(text.replace('+', " ").as_bytes()).collect::<Vec<u8>>().into(),
+        false => percent_decode(text.as_bytes()).into(),
+    }
 }
 
 /// In quotes an octal escape could spell anything (Python reads them), so such a value is as good as none.
@@ -77,12 +83,6 @@ fn cookie_value(raw: &[u8]) -> Vec<u8> {
         Some(quoted) => quoted.trim_ascii().to_vec(),
         None => value.trim_ascii().to_vec(),
     }
-}
-
-/// Whether some origin takes the name found for the name wanted.
-fn is_named(found: &[u8], wanted: &str) -> bool {
-    let [_, wanted] = readings(wanted.as_bytes());
-    readings(found).contains(&wanted)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use super::{Fields, Framing};
 use httparse::Header;
+use samovar_policy::CONNECTION_MAX;
 use samovar_reason::Reject;
 
 /// What the pass over the fields found.
@@ -39,6 +40,8 @@ pub(crate) struct Seen {
     close: bool,
     /// `Connection` names `keep-alive`.
     keep_alive: bool,
+    /// Members of `Connection`, but for a `keep-alive` alone.
+    options: u16,
     length: Option<u64>,
     chunked: bool,
 }
@@ -145,7 +148,7 @@ impl Seen {
             7 if is("upgrade") => self.upgrade = true,
             8 if is("if-match") || is("if-range") => self.condition = true,
             10 if is("user-agent") => self.user_agent = Line(number),
-            10 if is("connection") => self.take_connection(value),
+            10 if is("connection") => return self.take_connection(value),
             13 if is("cache-control") => self.take_directives(value),
             13 if is("authorization") => self.authorization = true,
             13 if is("if-none-match") => self.condition |= self.none_match.is_second(number),
@@ -169,12 +172,16 @@ impl Seen {
         Ok(())
     }
 
-    fn take_connection(&mut self, value: &[u8]) {
+    fn take_connection(&mut self, value: &[u8]) -> Result<(), Reject> {
         if value.eq_ignore_ascii_case(b"keep-alive") {
             self.keep_alive = true;
-            return;
+            return Ok(());
         }
         for option in value.split(|&b| b == b',') {
+            self.options += 1;
+            if usize::from(self.options) > CONNECTION_MAX {
+                return Err(Reject::TooManyOptions);
+            }
             match option.trim_ascii() {
                 b"" => {}
                 o if o.eq_ignore_ascii_case(b"close") => self.close = true,
@@ -185,6 +192,7 @@ impl Seen {
                 }
             }
         }
+        Ok(())
     }
 
     /// `no-cache` and `max-age=0` are what a reload button sends.

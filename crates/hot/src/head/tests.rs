@@ -52,6 +52,7 @@ fn framing_by_fields() {
 fn refusals_by_fields() {
     let many = "X: y\r\n".repeat(10);
     let large = format!("X: {}\r\n", "y".repeat(1000));
+    let options = |n: usize| format!("Connection: {}\r\n", vec!["a"; n].join(","));
     for (fields, reject) in [
         ("Host: a\r\n", Reject::BadHost),
         ("Content-Length: 5\r\nContent-Length: 5\r\n", Reject::BadContentLength),
@@ -83,6 +84,8 @@ fn refusals_by_fields() {
         (": y\r\n", Reject::BadFieldName),
         ("X\u{e9}: y\r\n", Reject::BadFieldName),
         (&many, Reject::TooManyFields),
+        (&options(65), Reject::TooManyOptions),
+        (&options(33).repeat(2), Reject::TooManyOptions),
         (&large, Reject::HeadTooLarge),
     ] {
         assert_eq!(judge(&head_with(fields)), Err(reject), "{fields:?}");

@@ -104,6 +104,9 @@ fn parse(text: &[u8], rest: Bytes) -> Result<Head, Wrong> {
         // RFC 3875 §6.3.5: framing is the server's. A body framed twice would reach the client as rubbish.
         return Err((Upstream::BadFraming, "the script sent Transfer-Encoding".to_owned()));
     }
+    if samovar_policy::names_too_many(&headers) {
+        return Err((Upstream::BadHead, "Connection names more than is looked at".to_owned()));
+    }
     let len = settle_length(&mut headers).map_err(|seen| (Upstream::BadFraming, seen))?;
     samovar_policy::strip_hop_by_hop(&mut headers);
     let unsaid = if headers.contains_key(header::LOCATION) { StatusCode::FOUND } else { StatusCode::OK };

@@ -218,6 +218,12 @@ fn heard(bytes: &Bytes, line: &Line, method: &Method, upgrade: Option<&HeaderVal
     }
     let to = upgrade.filter(|_| switches).map(|asked| samovar_policy::upgraded_to(asked, &headers));
     let to = to.transpose().map_err(|wrong| (Upstream::BadHead, format!("waiting for the head: {wrong}")))?;
+    if said.hops && samovar_policy::names_too_many(&headers) {
+        return Err((
+            Upstream::BadHead,
+            "waiting for the head: Connection names more than is looked at".to_owned(),
+        ));
+    }
     if said.hops {
         samovar_policy::strip_hop_by_hop(&mut headers);
     }

@@ -71,6 +71,7 @@ fn what_contradicts_itself_is_refused() {
         ("1.1 204", "Content-Length: x\r\n", BadFraming),
         ("1.1 200", "Content-Length: 18446744073709551616\r\n", BadFraming),
         ("1.1 101", "Upgrade: x\r\n", BadHead),
+        ("1.1 200", &format!("Connection: {}\r\n", vec!["a"; 65].join(",")), BadHead),
         ("1.1 099", "", BadHead),
         ("2.0 200", "", BadHead),
         ("1.1 200", "A : b\r\n", BadHead),

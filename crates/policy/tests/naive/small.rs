@@ -25,6 +25,10 @@ pub fn age_s(lines: &[Vec<u8>]) -> u64 {
 /// Names, lower case, sorted, each once; `None` for "no other request matches".
 pub fn vary(lines: &[Vec<u8>]) -> Option<Vec<String>> {
     let mut names = Vec::new();
+    // More than 64 are not compared.
+    if lines.iter().map(|line| super::cache_control::members(line).len()).sum::<usize>() > 64 {
+        return None;
+    }
     for line in lines {
         for member in super::cache_control::members(line) {
             let text = String::from_utf8(member).ok()?.to_ascii_lowercase();

@@ -146,6 +146,7 @@ impl World {
         let names = match vary_fields(headers) {
             VaryFields::None => vec![],
             VaryFields::Fields(names) => names,
+            VaryFields::TooMany => unreachable!("it was stored"),
             VaryFields::Star => {
                 assert!(decision.overridden.contains(&"vary-star"));
                 vec![]

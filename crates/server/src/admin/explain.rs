@@ -89,6 +89,13 @@ fn dry(
     if !routed.relevant_cookie_names.is_empty() {
         facts.push(Fact::Cookies(routed.relevant_cookie_names.clone()));
     }
+    let relevant_cookies = routed.relevant_cookies
+        && !pipeline::is_of_files_alone(
+            &snapshot,
+            routed.site,
+            routed.target,
+            routed.rewritten.as_ref().map_or(&routed.path, |to| &to.path),
+        );
     let route = Route {
         site,
         rule: rule_at,
@@ -98,14 +105,9 @@ fn dry(
         query: routed.query.clone(),
         rewritten: routed.rewritten.clone().map(Arc::new),
         key: Arc::clone(&routed.key.0),
-        relevant_cookies: routed.relevant_cookies
-            && !pipeline::is_of_files_alone(
-                &snapshot,
-                routed.site,
-                routed.target,
-                routed.rewritten.as_ref().map_or(&routed.path, |to| &to.path),
-            ),
+        relevant_cookies,
         overrides_method: routed.overrides_method,
+        past_cache: pipeline::past_cache(routed.past_cache, relevant_cookies),
     };
     facts.extend(pipeline::unkeyed(&app.cache, &snapshot, &route, headers));
     let wishes = pipeline::wishes_for(&snapshot, &route, false);

@@ -438,7 +438,10 @@ fn made(target: &FilesTarget, status: StatusCode, name_of: header::HeaderName, v
     own(answer, Vec::new(), target)
 }
 
-/// Tags of an answer (surrogate keys), as the common fields name them; bounded.
+/// Most tags of one response; what has more is not stored ([`Store::TooManyTags`]).
+pub(super) const TAGS_MAX: usize = 1_024;
+
+/// Tags of an answer (surrogate keys), as the common fields name them; one more than [`TAGS_MAX`] at most.
 pub(super) fn tags_of(headers: &HeaderMap) -> Vec<Box<str>> {
     let mut tags = Vec::new();
     // One look at the names costs less than three lookups that find nothing.
@@ -450,7 +453,8 @@ pub(super) fn tags_of(headers: &HeaderMap) -> Vec<Box<str>> {
         };
         let Ok(text) = value.to_str() else { continue };
         let split = |c: char| if comma { c == ',' } else { c.is_ascii_whitespace() };
-        tags.extend(text.split(split).map(str::trim).filter(|t| !t.is_empty()).take(256).map(Box::from));
+        let left = (TAGS_MAX + 1).saturating_sub(tags.len());
+        tags.extend(text.split(split).map(str::trim).filter(|t| !t.is_empty()).take(left).map(Box::from));
     }
     tags
 }

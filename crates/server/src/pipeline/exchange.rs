@@ -8,7 +8,7 @@ use http::{HeaderMap, Method, Uri, Version};
 use samovar_hot::ConnHandle;
 use samovar_origin::Client;
 use samovar_policy::{Now, RequestFacts};
-use samovar_reason::Hot;
+use samovar_reason::{Hot, Lookup};
 use samovar_rules::{Rewritten, Rule, Site, TargetId};
 use samovar_trace::Fact;
 use std::cell::RefCell;
@@ -144,6 +144,8 @@ pub struct Route {
     pub relevant_cookies: bool,
     /// The application may take another method for its own.
     pub overrides_method: bool,
+    /// It goes past the cache, whatever the rule wishes: why.
+    pub past_cache: Option<Lookup>,
 }
 
 impl Route {

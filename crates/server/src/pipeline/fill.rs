@@ -313,7 +313,7 @@ pub(super) async fn on_head(
     let snapshot = Arc::clone(&job.question.snapshot);
     let wishes = wishes_for(&snapshot, &job.question.route, got.ours);
     let announced = attempt::announced(&got.answer.body);
-    let (more, decision) = keep::decide(&job, &ticket, &got.answer, times, announced, got.ours);
+    let (more, decision) = keep::decide(&job, &ticket, &got.answer, times, announced, &got);
     facts.extend(more);
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
@@ -392,7 +392,7 @@ pub(super) fn on_confirmed(
     let headers = samovar_policy::merge_304(&base.headers(), &confirming);
     let merged =
         Answer { status: base.status(), headers, body: AnswerBody::Empty, timing: got.answer.timing };
-    let decision = keep::judge(job, &ticket, &merged, &wishes, times, base.len_bytes());
+    let decision = keep::judge(job, &ticket, &merged, &wishes, times, base.len_bytes(), &got.tags);
     facts.push(Fact::Lookup(Lookup::Revalidated, None, None));
     let Some(freshness) = decision.freshness else {
         facts.push(Fact::Store(decision.reason));
@@ -410,9 +410,9 @@ pub(super) fn on_confirmed(
     let silent = got.tags.is_empty();
     let mut tags = keep::tags(got, &merged.headers, freshness.source, &snapshot, &job.question.route);
     if silent {
-        let kept = base.tags().iter().filter(|tag| !tag.starts_with(keep::GROUP) && !tags.contains(tag));
-        let kept: Vec<_> = kept.cloned().collect();
-        tags.extend(kept);
+        let mut kept = keep::tags_beside(&tags, base.tags());
+        kept.retain(|tag| !tag.starts_with(keep::GROUP));
+        tags.append(&mut kept);
     }
     let head = EntryHead {
         status: base.status(),

@@ -3,7 +3,7 @@
 //! Policy decides; here it is asked, with what this request, its rule and the state of the cache add. Not here: the fetch
 //! (`fill`), the body (`take_in`).
 
-use super::attempt::Got;
+use super::attempt::{Got, TAGS_MAX};
 use super::exchange::Route;
 use super::fill::Job;
 use super::route::wishes_for;
@@ -14,6 +14,7 @@ use samovar_origin::Answer;
 use samovar_policy::{Exchange as Times, Freshness, RequestFacts, VaryValues, Wishes};
 use samovar_reason::{Lifetime, Store};
 use samovar_trace::Fact;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The verdict on storing an answer, and what the record says of it beside the verdict itself.
@@ -23,10 +24,10 @@ pub(super) fn decide(
     answer: &Answer,
     times: Times,
     announced: Option<u64>,
-    ours: bool,
+    got: &Got,
 ) -> (Vec<Fact>, samovar_policy::StoreDecision) {
-    let wishes = wishes_for(&job.question.snapshot, &job.question.route, ours);
-    let decision = judge(job, ticket, answer, &wishes, times, announced);
+    let wishes = wishes_for(&job.question.snapshot, &job.question.route, got.ours);
+    let decision = judge(job, ticket, answer, &wishes, times, announced, &got.tags);
     let mut facts = Vec::new();
     let rule = job.question.route.rule_in(&job.question.snapshot);
     let acts = rule.and_then(|rule| rule.acts.as_ref());
@@ -98,6 +99,7 @@ pub(super) fn judge(
     wishes: &Wishes,
     times: Times,
     announced: Option<u64>,
+    tags: &[Box<str>],
 ) -> samovar_policy::StoreDecision {
     let refused = |reason| samovar_policy::StoreDecision { freshness: None, reason, overridden: Vec::new() };
     if let Some(reason) = ticket.refuses() {
@@ -109,6 +111,9 @@ pub(super) fn judge(
     let rule = job.question.route.rule_in(&job.question.snapshot);
     if rule.and_then(|rule| rule.acts.as_ref()).is_some_and(|acts| acts.unshared()) {
         return refused(Store::Protected);
+    }
+    if tags.len() > TAGS_MAX {
+        return refused(Store::TooManyTags);
     }
     let facts = request_facts(job);
     let decision = samovar_policy::storable(&facts, answer.status, &answer.headers, wishes, times, announced);
@@ -170,6 +175,12 @@ pub(super) fn tags(
     }
     tags.extend(snapshot.rule_tag(route));
     tags
+}
+
+/// Those of `more` that are not among `tags`.
+pub(super) fn tags_beside(tags: &[Box<str>], more: &[Box<str>]) -> Vec<Box<str>> {
+    let known: HashSet<&str> = tags.iter().map(|tag| &**tag).collect();
+    more.iter().filter(|tag| !known.contains(&***tag)).cloned().collect()
 }
 
 pub(super) fn mark(job: &Job) -> Arc<str> {

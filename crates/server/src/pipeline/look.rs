@@ -147,10 +147,9 @@ pub(crate) fn with_ask<T>(
             None => samovar_rules::normalise_by_meaning(name, headers),
         }
     };
-    let matches = |values: &VaryValues| samovar_policy::vary_matches(values, facts.headers, &normalise);
-    let vary_of = |values: &VaryValues| -> VaryValues {
-        values.iter().map(|(name, _)| (name.clone(), normalise(name, facts.headers))).collect()
-    };
+    let compared = samovar_policy::Compared::new(facts.headers, &normalise);
+    let matches = |values: &VaryValues| compared.matches(values);
+    let vary_of = |values: &VaryValues| compared.values(values);
     let judge = |entry: &Entry| judge(entry, snapshot, route, facts, wishes, now);
     let owners = snapshot.owners(route);
     let part = part::wanted_of(facts.headers);

@@ -41,6 +41,9 @@ pub fn manner(
     if odd && headers.contains_key(header::UPGRADE) {
         return Err(Lookup::RequestUpgrade);
     }
+    if let Some(why) = route.past_cache {
+        return Err(why);
+    }
     // What only some may see is nobody else's, whatever the origin says of it.
     if route.rule_in(snapshot).and_then(|rule| rule.acts.as_ref()).is_some_and(|acts| acts.unshared()) {
         return Err(Lookup::Protected);

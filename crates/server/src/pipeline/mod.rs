@@ -48,7 +48,7 @@ pub use self::manner::{Manner, goes_as_it_is, manner, of_stored};
 pub use self::promote::barred;
 pub use self::respond::Ready;
 pub use self::route::{
-    default_document, is_of_files_alone, rewritten_fact as rewritten, unkeyed, wishes_for,
+    default_document, is_of_files_alone, past_cache, rewritten_fact as rewritten, unkeyed, wishes_for,
 };
 pub use self::upgrade::{fact as upgrade_fact, would_ask as would_ask_to_upgrade};
 

@@ -187,7 +187,7 @@ async fn keep(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>, mut got: Bo
         timing: got.answer.timing,
     };
     let job = if kind == PartUse::Verbatim { job.explicit_only() } else { job };
-    let (more, decision) = keep::decide(&job, &ticket, &judged, times, announced, got.ours);
+    let (more, decision) = keep::decide(&job, &ticket, &judged, times, announced, &got);
     let mut facts = super::pass::attempt_facts(&mut got);
     facts.extend(more);
     let Some(freshness) = decision.freshness else {
@@ -257,7 +257,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
         let headers = samovar_policy::combined_fields(&entry.headers(), &rest);
         let whole =
             Answer { status: StatusCode::OK, headers, body: AnswerBody::Empty, timing: got.answer.timing };
-        let (facts, decision) = keep::decide(&job, &ticket, &whole, times, Some(part.total), got.ours);
+        let (facts, decision) = keep::decide(&job, &ticket, &whole, times, Some(part.total), got);
         if let Some(freshness) = decision.freshness {
             let body = std::mem::replace(&mut got.answer.body, AnswerBody::Empty);
             got.answer.status = StatusCode::OK;
@@ -312,9 +312,7 @@ pub(super) async fn complete(job: Job, ticket: Ticket, tell: oneshot::Sender<Tol
 
 /// What is put together carries the tags of all its parts, so that a purge of one of them finds it.
 fn with_tags_of(head: &mut EntryHead, held: &Entry) {
-    let more = held.tags().iter().filter(|tag| !head.tags.contains(tag)).cloned();
-    let more: Vec<_> = more.collect();
-    head.tags.extend(more);
+    head.tags.extend(keep::tags_beside(&head.tags, held.tags()));
 }
 
 /// The parts held, if the answer is exactly what is missing of them.

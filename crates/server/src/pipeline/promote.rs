@@ -252,6 +252,6 @@ fn cookies(rule: &Rule) -> CookieWish {
             Ok(value) => headers.insert(header::COOKIE, value),
             Err(_) => return false,
         };
-        samovar_rules::relevant_cookies(&rule, &headers).is_empty()
+        !samovar_rules::cookies_matter(&rule, &headers)
     }))
 }

@@ -10,7 +10,7 @@ use crate::state::{Snapshot, Target};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_cache::Cache;
 use samovar_policy::{LifetimeWish, Wishes};
-use samovar_reason::{Change, Coding, Explain, Route as Why};
+use samovar_reason::{Change, Coding, Explain, Lookup, Route as Why};
 use samovar_rules::{CodingWish, RequestParts, Rewritten, Site, TargetId};
 use samovar_trace::Fact;
 use std::borrow::Cow;
@@ -107,6 +107,7 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
     let asked_path = rewritten.as_ref().map_or(&routed.path, |to| &to.path);
     let relevant_cookies =
         routed.relevant_cookies && !is_of_files_alone(snapshot, routed.site, routed.target, asked_path);
+    let past_cache = past_cache(routed.past_cache, relevant_cookies);
     if relevant_cookies {
         facts.push(Fact::Cookies(routed.relevant_cookie_names));
     }
@@ -121,6 +122,7 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         key: routed.key.0,
         relevant_cookies,
         overrides_method: routed.overrides_method,
+        past_cache,
     };
     Ok((route, facts))
 }
@@ -151,6 +153,11 @@ pub fn default_document<'s>(snapshot: &Snapshot, site: &'s Site, folder: &str) -
     let Target::Files(target) = &**snapshot.target(site.fallback)? else { return None };
     let at = target.files.default_document(folder, &site.index)?;
     site.index.get(at).map(String::as_str)
+}
+
+/// Why a request goes past the cache for what it has too many of; cookies that no file reads do not count.
+pub fn past_cache(why: Option<Lookup>, relevant_cookies: bool) -> Option<Lookup> {
+    why.filter(|why| relevant_cookies || *why != Lookup::TooManyCookies)
 }
 
 /// What the origin is asked for instead, told.
