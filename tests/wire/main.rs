@@ -33,6 +33,7 @@ mod t52_streams;
 mod t53_uploads;
 mod t54_bad_upstreams;
 mod t55_unread_content;
+mod t56_how_far;
 mod t60_admin;
 mod t61_explained;
 mod t62_limits;

@@ -274,6 +274,7 @@ pub(crate) struct Conn {
     pub(crate) until_close: Cell<bool>,
     pub(crate) arrival_ns: Cell<u64>,
     pub(crate) refusal: Cell<Option<Hot>>,
+    pub(crate) of_the_server: Cell<bool>,
     pub(crate) rejected: Cell<Option<Reject>>,
     /// Memory it holds beside what every connection does, bytes.
     held_bytes: Cell<u64>,
@@ -312,6 +313,7 @@ impl Conn {
             until_close: Cell::new(false),
             arrival_ns: Cell::new(now_ms * 1_000_000),
             refusal: Cell::new(None),
+            of_the_server: Cell::new(false),
             rejected: Cell::new(None),
             held_bytes: Cell::new(0),
             interim: RefCell::default(),
@@ -475,6 +477,11 @@ impl ConnHandle {
     /// Why the hot tier stood aside for the current request.
     pub fn refusal(&self) -> Option<Hot> {
         self.0.refusal.get()
+    }
+
+    /// Whether the current request is about the server itself; see [`crate::head::Head::is_of_the_server`].
+    pub fn of_the_server(&self) -> bool {
+        self.0.of_the_server.get()
     }
 
     /// Why the layer has ended this connection's last request by itself, if it has.

@@ -17,6 +17,7 @@ mod claims;
 mod coding;
 mod date;
 mod directives;
+mod forwards;
 mod freshness;
 mod groups;
 mod hop;
@@ -43,6 +44,7 @@ pub use chunked::{BadChunk, ChunkRun, Chunked};
 pub use claims::{Claim, Claimed, claimed, overrides_method};
 pub use coding::{Coding, coded_fields, coding_held, forbids_transform, plain_tags};
 pub use date::{HTTP_DATE_BYTES, parse_http_date, write_http_date};
+pub use forwards::{count_down, ends_here};
 pub use freshness::{lifetime_given_ms, ttl_ms};
 pub use groups::{groups, invalidated_groups};
 pub use hop::{CONNECTION_MAX, drop_named_by_connection, names_too_many, strip_hop_by_hop};
@@ -55,7 +57,7 @@ pub use partial::{
 pub use reuse::{
     is_failure, is_of_the_resource, is_unreachable, may_look, may_stand_in, only_if_cached, reuse,
 };
-pub use select::select;
+pub use select::{asks_for_304, select};
 pub use status::fwd_of;
 pub use storable::storable;
 pub use stored::{fields_of_one, stored_fields};

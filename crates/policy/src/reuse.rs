@@ -4,6 +4,7 @@
 
 use crate::age::age_ms;
 use crate::asked::Asked;
+use crate::forwards::ends_here;
 use crate::freshness::ttl_ms;
 use crate::types::{Freshness, LifetimeWish, Now, Reload, RequestFacts, ReuseDecision, Verdict, Wishes};
 use http::{Method, StatusCode, header};
@@ -16,7 +17,7 @@ pub fn may_look(req: &RequestFacts<'_>, wishes: &Wishes) -> Result<(), Lookup> {
         return Err(Lookup::RuleNever);
     }
     if req.method != Method::GET && req.method != Method::HEAD {
-        return Err(Lookup::MethodNotCached);
+        return Err(ends_here(req.method, req.headers).unwrap_or(Lookup::MethodNotCached));
     }
     let asked = Asked::of(req.headers);
     // RFC 9111 §5.2.1.5. A stored answer could be reused, but a fetch for this request could not be shared.

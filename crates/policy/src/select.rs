@@ -22,6 +22,13 @@ const CONDITIONS: [HeaderName; 6] = [
     header::RANGE,
 ];
 
+/// Whether a request may be answered with 304 (RFC 9110 §15.4.5): a GET or HEAD with one of the two conditions that ask for
+/// it. To any other it says nothing, and who passed it on would leave the client without content it has not got.
+pub fn asks_for_304(method: &Method, request: &HeaderMap) -> bool {
+    (method == Method::GET || method == Method::HEAD)
+        && (request.contains_key(header::IF_NONE_MATCH) || request.contains_key(header::IF_MODIFIED_SINCE))
+}
+
 /// Decides, in the order of RFC 9110 §13.2.2.
 pub fn select(
     method: &Method,

@@ -49,6 +49,8 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         | Lookup::FreshHot
         | Lookup::StaleWhileRevalidate
         | Lookup::MaxStale
+        | Lookup::MaxForwards
+        | Lookup::TraceMethod
         | Lookup::OnlyIfCached => None,
         Lookup::Revalidated
         | Lookup::StaleIfError

@@ -496,6 +496,8 @@ fn why_requests_go_forward() {
             | Lookup::FreshHot
             | Lookup::StaleWhileRevalidate
             | Lookup::MaxStale
+            | Lookup::MaxForwards
+            | Lookup::TraceMethod
             | Lookup::OnlyIfCached => None,
             Lookup::VaryMiss | Lookup::CodingUnfit => Some("vary-miss"),
             Lookup::NoEntry | Lookup::Purged => Some("uri-miss"),

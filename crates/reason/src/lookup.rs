@@ -56,6 +56,8 @@ reasons! {
         PartMissing = "part-missing", "parts of it are stored, but not those wanted", "";
         Protected = "protected", "the rule lets in only some (`allow`, `deny`, `basic_auth`), so nothing is shared from the cache", "list `protected` in the rule's `override`, if whoever is let in may see the same";
         CodingUnfit = "coding-unfit", "what is stored came compressed in a way that this client does not accept", "";
+        MaxForwards = "max-forwards", "the request was to go no further than this server (Max-Forwards, RFC 9110 §7.6.2)", "";
+        TraceMethod = "trace-method", "TRACE goes no further than this server: what came back would show fields that are meant for the origin alone", "";
         MaxStale = "max-stale", "a stale answer was sent, as the client accepts one", "";
     }
 }

@@ -159,6 +159,16 @@ impl<'b> Head<'_, 'b> {
         Ok(())
     }
 
+    /// Whether the request is about the server itself: an OPTIONS of `*`, or of an absolute form without path and query,
+    /// which a proxy would send on as `*` (RFC 9112 §3.2.4). `http::Uri` reads that form as `/`.
+    pub fn is_of_the_server(&self) -> bool {
+        self.method == "OPTIONS"
+            && match self.target.split_once("://") {
+                None => self.target == "*",
+                Some((scheme, rest)) => !scheme.contains('/') && !rest.contains(['/', '?']),
+            }
+    }
+
     /// Origin form, absolute form, or `*` for OPTIONS; no fragment. hyper reads targets with the same `Uri`.
     fn target_is_valid(&self) -> bool {
         let form = match self.target.as_bytes() {

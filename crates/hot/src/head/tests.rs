@@ -162,6 +162,30 @@ fn empty_lines_before_a_head() {
     assert_eq!(leading_empty_lines(b"\rGET"), Err(Reject::BareLineFeed));
 }
 
+#[test]
+fn an_options_without_a_path_is_about_the_server() {
+    for (target, is) in [
+        ("*", true),
+        ("http://a", true),
+        ("http://a:8080", true),
+        ("https://[::1]", true),
+        ("/", false),
+        ("/*", false),
+        ("/x?u=http://a", false),
+        ("http://a/", false),
+        ("http://a/x", false),
+        ("http://a?", false),
+        ("http://a?q", false),
+    ] {
+        for (method, may) in [("OPTIONS", true), ("GET", false)] {
+            let bytes = format!("{method} {target} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
+            let mut room = slots();
+            let head = parse(&bytes, &mut 0, &mut room, &limits()).unwrap().unwrap();
+            assert_eq!(head.is_of_the_server(), is && may, "{method} {target}");
+        }
+    }
+}
+
 /// Pieces that make heads which are nearly right.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![

@@ -314,6 +314,7 @@ fn not_hot(conn: &ConnHandle, head: &Head<'_, '_>, why: Hot) -> Heads {
         Err(reject) => Heads::Rejected(reject),
         Ok(()) => {
             conn.0.refusal.set(Some(why));
+            conn.0.of_the_server.set(head.is_of_the_server());
             Heads::Cold(State::Head { left: head.len_bytes, framing: head.framing })
         }
     }

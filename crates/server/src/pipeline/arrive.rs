@@ -4,7 +4,7 @@ use super::exchange::{Connection, Exchange};
 use crate::clock;
 use crate::state::{Core, Job};
 use bytes::Bytes;
-use http::{Request, Version, header};
+use http::{Method, Request, Version, header};
 use http_body::Body as _;
 use http_body_util::{BodyExt, combinators::BoxBody};
 use hyper::body::Incoming;
@@ -49,6 +49,7 @@ pub fn arrive(
     });
     let id = core.shared.next_id();
     let mut x = exchange(core, conn, parts, has_body, id, at_us, not_hot);
+    x.of_the_server = handle.of_the_server();
     x.handle = Some(handle);
     Arrived { x: Box::new(x), body, body_bytes }
 }
@@ -83,6 +84,7 @@ fn exchange(
     let (client, dropped) = believe(conn, &mut headers, version, |ip| trusted.trusts(ip));
     let mut facts = Vec::with_capacity(8);
     facts.extend((!dropped.is_empty()).then_some(Fact::Dropped(dropped)));
+    let of_the_server = parts.method == Method::OPTIONS && parts.uri.path() == "*";
     Exchange {
         core: Rc::clone(core),
         snapshot,
@@ -91,6 +93,7 @@ fn exchange(
         uri: parts.uri,
         version: parts.version,
         headers,
+        of_the_server,
         has_body,
         handle: None,
         at: Now { mono_ms: at_us / 1_000, wall_ms: clock::wall_ms() },

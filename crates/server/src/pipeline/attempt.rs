@@ -179,9 +179,9 @@ impl Problem {
     }
 
     /// A 304 to a request that asked nothing conditional.
-    pub fn unasked_304() -> Problem {
+    pub fn unasked_304(target: &str) -> Problem {
         let detail = "it answered 304 Not Modified although nothing conditional was asked".to_string();
-        Problem::new(StatusCode::BAD_GATEWAY, Upstream::BadHead, "", detail)
+        Problem::new(StatusCode::BAD_GATEWAY, Upstream::BadHead, target, detail)
     }
 
     /// Nobody waits for the answer any more, and the origin has not begun it.
@@ -281,7 +281,7 @@ pub async fn attempt(
         let core = question.core;
         let mut asked = question.asked(body, body_bytes);
         let came = upstream.ask(core, &mut asked, None, places).await;
-        return came.map(got).map_err(|failed| Box::new(Problem::of_failure(*failed)));
+        return came_to(came, &asked);
     }
     // Where there are files they are asked first: a script is run only if it exists, and a folder's index
     // document may be a script.
@@ -357,7 +357,22 @@ async fn run(
     let core = question.core;
     let mut asked = question.asked(body, body_bytes);
     let came = scripts.app.ask(core, &mut asked, Some(&script), places).await;
-    came.map(got).map_err(|failed| Box::new(Problem::of_failure(*failed)))
+    came_to(came, &asked)
+}
+
+/// What came of asking. A 304 to a request that asks for none is no response to it (RFC 9110 §15.4.5), whatever its method.
+fn came_to(came: Result<Answered, Box<Failed>>, asked: &Asked) -> Result<Box<Got>, Box<Problem>> {
+    match came {
+        Ok(answered)
+            if answered.answer.status == StatusCode::NOT_MODIFIED
+                && !samovar_policy::asks_for_304(&asked.method, &asked.headers) =>
+        {
+            let Answered { target, before, .. } = answered;
+            Err(Box::new(Problem { before, ..Problem::unasked_304(&target) }))
+        }
+        Ok(answered) => Ok(got(answered)),
+        Err(failed) => Err(Box::new(Problem::of_failure(*failed))),
+    }
 }
 
 async fn from_files(

@@ -61,6 +61,8 @@ pub struct Exchange {
     pub version: Version,
     /// Fields as they came.
     pub headers: HeaderMap,
+    /// It is about the server itself (`OPTIONS *`).
+    pub of_the_server: bool,
     /// Whether a body follows.
     pub has_body: bool,
     /// The client's connection, for interim answers; `None` for a request that nobody waits for.

@@ -246,7 +246,7 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
     }
     if result.as_ref().is_ok_and(|got| got.answer.status == StatusCode::NOT_MODIFIED && !confirms(got, &job))
     {
-        result = Err(Box::new(Problem::unasked_304()));
+        result = Err(Box::new(Problem::unasked_304("")));
     }
     let times = Times { requested, answered: clock::now() };
     match result {

@@ -107,6 +107,7 @@ async fn page(x: &Exchange, path: &str) -> Result<Ready, String> {
         uri,
         version: http::Version::HTTP_11,
         headers,
+        of_the_server: false,
         has_body: false,
         handle: None,
         at: clock::now(),

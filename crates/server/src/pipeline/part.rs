@@ -155,9 +155,6 @@ async fn run(job: Job, ticket: Ticket, tell: oneshot::Sender<Told>) {
         Ok(got) if got.answer.status == StatusCode::PARTIAL_CONTENT => {
             keep(job, ticket, tell, got, times).await;
         }
-        Ok(got) if got.answer.status == StatusCode::NOT_MODIFIED => {
-            fill::on_failure(&job, ticket, tell, Box::new(attempt::Problem::unasked_304()));
-        }
         Ok(got) if got.answer.status == StatusCode::RANGE_NOT_SATISFIABLE => {
             // Says nothing of the whole, so nothing is remembered of the key.
             ticket.not_storable(Store::StatusNotStorable, 0);

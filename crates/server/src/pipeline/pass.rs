@@ -25,6 +25,10 @@ pub async fn pass(
     body_bytes: Option<u64>,
     why: Lookup,
 ) -> Ready {
+    if let Some(why) = samovar_policy::ends_here(&x.method, &x.headers) {
+        return Ready::last_recipient(x, route, why);
+    }
+    samovar_policy::count_down(&x.method, &mut x.headers);
     let compared = learn::compared(&x, &route);
     let mut question = Question::of(&x, &route);
     let interims = interim::of(&x);

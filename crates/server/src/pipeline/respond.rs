@@ -14,10 +14,14 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use samovar_cache::{Body as Stored, Entry};
 use samovar_policy::Selected;
+use samovar_reason::{Explain, Lookup, Store};
 use samovar_trace::{Fact, Tier};
 use std::sync::Arc;
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+/// Methods that go on to an origin, which may know more of them or fewer.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
 
 /// The fifth step: there is an answer.
 pub struct Ready {
@@ -48,11 +52,26 @@ impl Ready {
 
     /// The answer to `OPTIONS *` (RFC 9110 §9.3.7).
     pub(super) fn options(x: Box<Exchange>) -> Ready {
-        let mut headers = HeaderMap::new();
-        headers
-            .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
-        let reply = Reply::own(StatusCode::NO_CONTENT, headers, Bytes::new(), "own");
-        Ready { x, route: None, reply }
+        Ready::allowed(x, None, "own")
+    }
+
+    /// What is answered here though an origin was to be asked (`samovar_policy::ends_here`).
+    pub(super) fn last_recipient(mut x: Box<Exchange>, route: Route, why: Lookup) -> Ready {
+        x.note(Fact::Store(Store::Bypassed));
+        if why != Lookup::TraceMethod {
+            return Ready::allowed(x, Some(route), why.code());
+        }
+        let (status, detail) = (StatusCode::METHOD_NOT_ALLOWED, String::new());
+        let page = Page { status, code: why.code(), text: why.text(), mend: why.mend(), detail };
+        let mut ready = Ready::page(x, Some(route), page);
+        ready.add_fields(HeaderMap::from_iter([(header::ALLOW, METHODS)]));
+        ready
+    }
+
+    fn allowed(x: Box<Exchange>, route: Option<Route>, code: &'static str) -> Ready {
+        let headers = HeaderMap::from_iter([(header::ALLOW, METHODS)]);
+        let reply = Reply::own(StatusCode::NO_CONTENT, headers, Bytes::new(), code);
+        Ready { x, route, reply }
     }
 
     pub(super) fn add_fields(&mut self, fields: HeaderMap) {

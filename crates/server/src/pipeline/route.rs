@@ -27,7 +27,7 @@ pub struct Routed {
 /// Asks the rules. `Err` is an answer already: no site, a target that cannot be normalised.
 pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
     let Arrived { mut x, body, body_bytes } = arrived;
-    if x.uri.path() == "*" && x.method == Method::OPTIONS {
+    if x.of_the_server {
         return Err(Box::new(Ready::options(x)));
     }
     match route_as(&x, &x.method) {
