@@ -17,6 +17,57 @@ fn limited(origin: &str) -> (Server, std::path::PathBuf) {
     Server::configured(&text, &[])
 }
 
+/// RFC 9112 §9.3: whether the connection goes on after a response that came without the content having been read must not
+/// hang on the tier, on when the content came, or on how large it is.
+#[test]
+fn a_response_that_leaves_content_unread_says_that_the_connection_ends() {
+    let folder = Folder::new();
+    folder.write("files/a.txt", "hello");
+    for hot in ["true", "false", "{ threshold = 1 }"] {
+        let files = folder.path("files");
+        let text = format!(
+            "config = 1\n[[site]]\nname = \"a\"\ndefault = true\nfiles = {files:?}\nhot = {hot}\n[[site.rule]]\n\
+             path = \"/away\"\nredirect = {{ to = \"/a.txt\", status = 307 }}\n"
+        );
+        let (server, _file) = Server::configured(&text, &[]);
+        for _ in 0..3 {
+            server.get("/a.txt", &[]);
+        }
+        for (method, path, status) in [
+            ("HEAD", "/missing", 404),
+            ("GET", "/missing", 404),
+            ("POST", "/missing", 405),
+            ("HEAD", "/a.txt", 200),
+            ("GET", "/a.txt", 200),
+            ("POST", "/away", 307),
+        ] {
+            for bytes in [1, 5, 40_000] {
+                for (before, after) in [(0, 0), (0, bytes), (bytes, 0)] {
+                    let mut client = server.connect();
+                    client.send(format!(
+                        "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n"
+                    ));
+                    client.send(vec![b'x'; before]);
+                    let answer = client.answer(method);
+                    client.send(vec![b'x'; after]).send("GET /a.txt HTTP/1.1\r\nHost: x\r\n\r\n");
+                    let case = format!("{method} {path}, {before} of {bytes} bytes before, hot = {hot}");
+                    assert_eq!(
+                        (answer.status, answer.field("connection")),
+                        (status, Some("close")),
+                        "{case}"
+                    );
+                    assert!(client.is_closed(), "{case}");
+                }
+            }
+            // Without content the connection goes on, whatever the response.
+            let mut client = server.connect();
+            for _ in 0..2 {
+                assert_eq!(client.request(method, path, &[], b"").status, status, "{method} {path}");
+            }
+        }
+    }
+}
+
 #[test]
 fn each_path_has_its_limit() {
     let origin = Origin::new(|asked| (200, vec![], asked.body.len().to_string().into_bytes()));

@@ -1,6 +1,7 @@
 //! Arrived: a request head and, if there is one, its body, as the engine hands them over.
 
 use super::exchange::{Connection, Exchange};
+use super::upload;
 use crate::clock;
 use crate::state::{Core, Job};
 use bytes::Bytes;
@@ -51,6 +52,8 @@ pub fn arrive(
     let mut x = exchange(core, conn, parts, has_body, id, at_us, not_hot);
     x.of_the_server = handle.of_the_server();
     x.handle = Some(handle);
+    let (body, taken) = body.map(upload::watched).unzip();
+    x.content_taken = taken;
     Arrived { x: Box::new(x), body, body_bytes }
 }
 
@@ -106,6 +109,7 @@ fn exchange(
         late: Rc::new(RefCell::new(Vec::new())),
         explains: false,
         open: true,
+        content_taken: None,
         body_too_long: None,
     }
 }

@@ -2,7 +2,7 @@
 //! so far. Steps own it and hand it on.
 
 use super::finish;
-use super::upload::TooLong;
+use super::upload::{Taken, TooLong};
 use crate::state::{Core, Snapshot};
 use http::{HeaderMap, Method, Uri, Version};
 use samovar_hot::ConnHandle;
@@ -87,6 +87,8 @@ pub struct Exchange {
     pub explains: bool,
     /// No answer has begun yet.
     pub open: bool,
+    /// Whether its content has been taken to its end; `None` if it has none.
+    pub(super) content_taken: Option<Taken>,
     /// Whether a body without a length has exceeded what its rule allows, bytes.
     pub(super) body_too_long: Option<(TooLong, u64)>,
 }

@@ -116,6 +116,7 @@ async fn page(x: &Exchange, path: &str) -> Result<Ready, String> {
         not_hot: None,
         client: x.client.clone(),
         user: None,
+        content_taken: None,
         body_too_long: None,
         facts: Vec::new(),
         late: Rc::default(),

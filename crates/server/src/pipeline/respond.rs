@@ -8,7 +8,7 @@ use super::exchange::{Exchange, Route};
 use super::finish::{Came, Finish};
 use super::page::{self, Page};
 use super::reply::{Reply, ReplyBody};
-use super::upgrade;
+use super::{upgrade, upload};
 use crate::config::ErrorDetail;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
@@ -128,6 +128,7 @@ impl Ready {
             // Members of caches nearer the origin come first (RFC 9211 §2).
             headers.append(CACHE_STATUS, status_field.to_value());
         }
+        upload::end_if_unread(&x, &mut headers);
         let bodiless = x.method == Method::HEAD
             || status == StatusCode::NOT_MODIFIED
             || status == StatusCode::NO_CONTENT;

@@ -1,4 +1,4 @@
-//! A request's body against the limit of its rule or site.
+//! A request's body against the limit of its rule or site, and whether it was taken to its end.
 //!
 //! One that is announced as too large is refused before a byte of it is read: a client that waits for `100 Continue` never
 //! sends it. One without a length is counted as it passes. Not here: the limit of the whole server, which holds before
@@ -51,7 +51,7 @@ pub(super) fn exceeded(x: &Exchange) -> Option<u64> {
     too_long.load(Ordering::Relaxed).then_some(*max_bytes)
 }
 
-/// The refusal. What the client still sends of the body is not read, so its connection ends.
+/// The refusal.
 pub(super) fn refuse(mut x: Box<Exchange>, route: Route, max_bytes: u64) -> Ready {
     let why = Reject::BodyTooLargeHere;
     x.note(Fact::Reject(why));
@@ -62,9 +62,55 @@ pub(super) fn refuse(mut x: Box<Exchange>, route: Route, max_bytes: u64) -> Read
         mend: why.mend(),
         detail: format!("{max_bytes} bytes are allowed"),
     };
-    let mut ready = Ready::page(x, Some(route), page);
-    ready.add_fields(HeaderMap::from_iter([(header::CONNECTION, HeaderValue::from_static("close"))]));
-    ready
+    Ready::page(x, Some(route), page)
+}
+
+/// Whether the content of a request has been taken to its end.
+pub(super) type Taken = Arc<AtomicBool>;
+
+/// The same body, and whether it has been taken to its end.
+pub(super) fn watched(body: RequestBody) -> (RequestBody, Taken) {
+    let taken = Taken::default();
+    (Watched { body, taken: Arc::clone(&taken) }.boxed(), taken)
+}
+
+/// A response before the end of the content is the connection's last (RFC 9112 §9.3), and says so. The engine would read on
+/// if the rest were there by then: whether the connection went on would hang on when the bytes came and how many.
+pub(super) fn end_if_unread(x: &Exchange, headers: &mut HeaderMap) {
+    if x.content_taken.as_ref().is_some_and(|taken| !taken.load(Ordering::Relaxed)) {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+}
+
+/// See [`watched`].
+struct Watched {
+    body: RequestBody,
+    taken: Taken,
+}
+
+impl Body for Watched {
+    type Data = Bytes;
+    type Error = Failure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        // Not every reader asks for the end after the last piece.
+        if frame.is_none() || self.body.is_end_stream() {
+            self.taken.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// A body without a length, counted.
