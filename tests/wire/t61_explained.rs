@@ -1,7 +1,8 @@
 //! What `explain` says will happen is what then happens, for every kind of request and of what is stored.
 
 use samovar_tests::origin::{Origin, own};
-use samovar_tests::server::{Server, soon};
+use samovar_tests::server::{Folder, Server, soon};
+use serde_json::Value;
 
 /// What is stored, by how the path begins.
 const STATES: [(&str, &str); 6] = [
@@ -84,4 +85,87 @@ fn what_is_said_is_what_happens() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What `explain` says of a request, and what its record says once it was made: the word, the reason, and the codes of the
+/// facts of some kinds.
+fn both(server: &Server, method: &str, path: &str, field: (&str, &str), kinds: &[&str]) -> (Value, Value) {
+    let told = |record: &Value| {
+        let facts = record["facts"].as_array().unwrap().iter();
+        let codes = facts.filter(|fact| kinds.iter().any(|kind| fact["fact"] == *kind));
+        let codes: Vec<&Value> = codes.map(|fact| &fact["code"]).collect();
+        serde_json::json!([record["cache"], record["reason"], codes])
+    };
+    let said =
+        told(&server.json(&["explain", path, "-m", method, "-H", &format!("{}: {}", field.0, field.1)]));
+    let last = server.json(&["trace"])[0]["id"].clone();
+    server.connect().request(method, path, &[field], b"");
+    let record = soon("the record", || {
+        let newest = server.json(&["trace"])[0].clone();
+        (newest["id"] != last).then_some(newest)
+    });
+    (said, told(&record))
+}
+
+#[test]
+fn a_file_that_is_not_there_is_no_miss() {
+    let folder = Folder::new();
+    folder.write("x.txt", "x");
+    folder.write("empty/.keep", "");
+    let server = Server::start(&[folder.0.to_str().unwrap()]);
+    for (method, path, reason) in [
+        ("GET", "/missing", "file-not-found"),
+        ("HEAD", "/missing", "file-not-found"),
+        ("POST", "/x.txt", "file-method"),
+        ("DELETE", "/missing", "file-method"),
+        ("GET", "/empty/", "no-index"),
+        ("GET", "/.keep", "file-hidden"),
+    ] {
+        let (said, was) = both(&server, method, path, ("X-None", "1"), &["files", "lookup"]);
+        assert_eq!((&said, &said[1]), (&was, &Value::from(reason)), "{method} {path}");
+    }
+    // A file reads no cookies.
+    let said = server.tell(&["explain", "/x.txt", "-H", "Cookie: sid=1"]);
+    assert!(said.contains("no-entry") && !said.contains("may matter"), "{said}");
+}
+
+#[test]
+fn what_a_client_does_not_accept_is_foretold() {
+    let origin = Origin::new(|_| {
+        let fields =
+            own(&[("Cache-Control", "max-age=60"), ("Content-Encoding", "gzip"), ("Vary", "X-None")]);
+        (200, fields, vec![0x1f, 0x8b, 8, 0, 0])
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.get("/", &[("Accept-Encoding", "gzip")]);
+    let (said, was) = both(&server, "GET", "/", ("Accept-Encoding", "br"), &["lookup"]);
+    assert_eq!(said, was);
+    assert_eq!(said[1], "coding-unfit");
+    let text = format!(
+        "config = 1\n[[site]]\ndefault = true\norigin = \"{}\"\nrequire_coding = [\"br\"]\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    let (said, was) = both(&server, "GET", "/", ("Accept-Encoding", "gzip"), &["lookup", "coding"]);
+    assert_eq!(said, was);
+    assert_eq!(said[1], "coding-required");
+}
+
+/// What must be confirmed on every use is fresh for no time.
+#[test]
+fn no_remaining_time_is_shown_for_what_is_always_confirmed() {
+    let origin = Origin::new(|_| {
+        (200, own(&[("Cache-Control", "no-cache, max-age=60"), ("ETag", "\"e\"")]), b"x".to_vec())
+    });
+    let server = Server::before(&origin.url, &[]);
+    server.get("/", &[]);
+    server.get("/", &[]);
+    for what in [server.json(&["explain", "/"]), server.json(&["trace"])[0].clone()] {
+        let facts = what["facts"].as_array().unwrap();
+        let lookup = facts.iter().find(|fact| fact["fact"] == "lookup").unwrap();
+        assert_eq!((&lookup["code"], &lookup["ttl_ms"]), (&Value::from("must-revalidate"), &Value::Null));
+    }
+    let listed = server.json(&["cache", "list"])[0].clone();
+    assert_eq!((&listed["ttl_s"], &listed["confirmed_on_use"]), (&Value::Null, &Value::from(true)));
+    assert!(server.tell(&["cache", "list"]).contains("asked each time"));
 }

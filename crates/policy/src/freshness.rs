@@ -19,6 +19,12 @@ pub fn ttl_ms(f: &Freshness, now: Now) -> i64 {
     i64::try_from(difference.clamp(i128::from(i64::MIN), i128::from(i64::MAX) - 1)).unwrap_or(i64::MIN)
 }
 
+/// Remaining freshness as people are told it, ms: none where the response must be confirmed on every use, for then it is
+/// never reused for being fresh.
+pub fn shown_ttl_ms(f: &Freshness, now: Now) -> Option<i64> {
+    (!f.always_revalidate).then(|| ttl_ms(f, now))
+}
+
 /// The lifetime as whoever gave it wrote it, ms, for people: a rule's runs from the arrival of the answer, so the
 /// age it arrived with is part of [`Freshness::lifetime_ms`] but not of this.
 pub fn lifetime_given_ms(f: &Freshness) -> u64 {

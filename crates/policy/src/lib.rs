@@ -45,7 +45,7 @@ pub use claims::{Claim, Claimed, claimed, overrides_method};
 pub use coding::{Coding, coded_fields, coding_held, forbids_transform, plain_tags};
 pub use date::{HTTP_DATE_BYTES, parse_http_date, write_http_date};
 pub use forwards::{count_down, ends_here};
-pub use freshness::{lifetime_given_ms, ttl_ms};
+pub use freshness::{lifetime_given_ms, shown_ttl_ms, ttl_ms};
 pub use groups::{groups, invalidated_groups};
 pub use hop::{CONNECTION_MAX, drop_named_by_connection, names_too_many, strip_hop_by_hop};
 pub use invalidate::{invalidated, invalidates, post_answers_get};

@@ -7,7 +7,7 @@ use crate::state::{Job, Shared};
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Version};
 use samovar_policy::{RequestFacts, Verdict};
-use samovar_reason::{Explain, Gate, Hot, Lookup, Route as Why, Store};
+use samovar_reason::{Coding, Explain, Gate, Hot, Lookup, Route as Why, Store};
 use samovar_rules::{Acts, RequestParts, Routed, UrlParts, Vars};
 use samovar_trace::{Fact, Fields, Record, Tier};
 use serde_json::{Value, json};
@@ -58,57 +58,25 @@ fn dry(
     samovar_policy::drop_named_by_connection(&mut headers);
     let dropped = pipeline::drop_claims(&mut headers, snapshot.settings.server.trusted_proxies.trusts(None));
     let headers = &headers;
-    let sites = &snapshot.settings.sites;
     let now = clock::now();
     let parsed = samovar_rules::parse_url(&ask.url)?;
     let routed = route(&snapshot, &parsed, method, headers)
         .map_err(|(why, detail)| format!("{}: {}: {detail}", ask.url, why.text()))?;
-    let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
-    let rule_at = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
+    let acts = routed.rule.acts.clone();
+    let (route, routing) = pipeline::settled(&snapshot, routed);
     let mut facts = Vec::from_iter((!dropped.is_empty()).then_some(Fact::Dropped(dropped)));
-    facts.extend([
-        Fact::Site(routed.site_reason, routed.site.name.clone()),
-        Fact::Rule(
-            routed.rule_reason,
-            routed.rule.id.clone(),
-            routed.beaten.iter().map(|id| Arc::clone(id)).collect(),
-        ),
-        Fact::Key(Arc::clone(&routed.key.0)),
-    ]);
-    facts.extend(routed.document.clone().map(Fact::Document));
-    let acts = routed.rule.acts.as_deref();
+    facts.extend(routing);
+    if pipeline::coding_refused(&snapshot, &route, headers).is_some() {
+        facts.push(Fact::Coding(Coding::Required, None));
+        return Ok(said(method, now, facts, ("error", Coding::Required.code(), Tier::Own), &route));
+    }
+    let acts = acts.as_deref();
     facts.extend(acts.map(pipeline::asked).into_iter().flatten());
-    let elsewhere = acts.and_then(|acts| redirected(acts, &parsed, &routed));
+    let elsewhere = acts.and_then(|acts| redirected(acts, &parsed, &route));
     if let Some(to) = elsewhere {
         facts.push(Fact::Gate(Gate::Redirected, samovar_trace::redact_url(&to)));
-        return Ok(said(method, now, facts, ("own", Gate::Redirected.code(), Tier::Own), &routed));
+        return Ok(said(method, now, facts, ("own", Gate::Redirected.code(), Tier::Own), &route));
     }
-    if let Some(to) = &routed.rewritten {
-        facts.push(pipeline::rewritten(to));
-    }
-    if !routed.relevant_cookie_names.is_empty() {
-        facts.push(Fact::Cookies(routed.relevant_cookie_names.clone()));
-    }
-    let relevant_cookies = routed.relevant_cookies
-        && !pipeline::is_of_files_alone(
-            &snapshot,
-            routed.site,
-            routed.target,
-            routed.rewritten.as_ref().map_or(&routed.path, |to| &to.path),
-        );
-    let route = Route {
-        site,
-        rule: rule_at,
-        target: routed.target,
-        host: routed.host.clone(),
-        path: routed.path.clone(),
-        query: routed.query.clone(),
-        rewritten: routed.rewritten.clone().map(Arc::new),
-        key: Arc::clone(&routed.key.0),
-        relevant_cookies,
-        overrides_method: routed.overrides_method,
-        past_cache: pipeline::past_cache(routed.past_cache, relevant_cookies),
-    };
     facts.extend(pipeline::unkeyed(&app.cache, &snapshot, &route, headers));
     let wishes = pipeline::wishes_for(&snapshot, &route, false);
     let request = RequestFacts {
@@ -118,7 +86,8 @@ fn dry(
         has_query: route.query.is_some(),
         any_cookies: headers.contains_key(COOKIE),
     };
-    let mut variants = app.cache.of_url(routed.key.url());
+    let url = key_url(&route);
+    let mut variants = app.cache.of_url(url);
     let (word, reason, tier) = match pipeline::manner(&snapshot, &route, &request, &wishes) {
         Err(why) => {
             facts.push(Fact::Lookup(why, None, None));
@@ -134,7 +103,8 @@ fn dry(
             // Whoever is alone waits for nobody.
             let flying = flying && !alone;
             let age = found.as_ref().map(|f| f.1.age_ms as i64);
-            let ttl = found.as_ref().map(|f| f.1.ttl_ms);
+            let ttl =
+                found.as_ref().and_then(|(entry, _)| samovar_policy::shown_ttl_ms(&entry.freshness(), now));
             let said = match manner {
                 Manner::Fills if found.is_none() && pipeline::goes_as_it_is(why, headers) => {
                     ("pass", why, Tier::Origin)
@@ -153,12 +123,23 @@ fn dry(
             };
             facts.push(Fact::Lookup(said.1, age, ttl));
             if let Some((entry, decision)) = &found {
-                let given_ms = samovar_policy::lifetime_given_ms(&entry.freshness());
-                facts.push(Fact::Lifetime(entry.freshness().source, given_ms));
+                let freshness = entry.freshness();
+                if !freshness.always_revalidate {
+                    let given_ms = samovar_policy::lifetime_given_ms(&freshness);
+                    facts.push(Fact::Lifetime(freshness.source, given_ms));
+                }
                 facts.extend(pipeline::foreseen(&snapshot, &route, headers, entry));
                 facts.extend(hot(&snapshot, &route, entry, decision, now.mono_ms));
             }
-            said
+            match &found {
+                Some((entry, _))
+                    if serves(said.0) && pipeline::coding_unfit(&snapshot, &route, headers, entry) =>
+                {
+                    facts.push(Fact::Lookup(Lookup::CodingUnfit, None, None));
+                    ("pass", Lookup::CodingUnfit, Tier::Origin)
+                }
+                _ => said,
+            }
         }
     };
     let (word, reason, tier) = match word {
@@ -168,14 +149,22 @@ fn dry(
         }
         _ => (word, reason, tier),
     };
+    let asks_files = matches!(word, "miss" | "pass");
+    let no_file = if asks_files { pipeline::file_refusal(&snapshot, &route, method) } else { None };
+    let (word, code, tier) = match no_file {
+        Some((why, detail)) => {
+            facts.push(Fact::Files(why, detail));
+            ("error", why.code(), Tier::Own)
+        }
+        None => (word, reason.code(), tier),
+    };
     if let Some(store) = app.cache.known_not_storable(&route.key, now.mono_ms) {
         facts.push(Fact::Store(store));
     }
-    let history =
-        app.records(HISTORY, |ring| ring.for_url(&samovar_trace::redact_url(routed.key.url()), HISTORY));
-    facts.extend(before(&history, method, matches!(word, "hit" | "stale")));
+    let history = app.records(HISTORY, |ring| ring.for_url(&samovar_trace::redact_url(url), HISTORY));
+    facts.extend(before(&history, method, serves(word)));
     variants.retain(|e| e.state() != samovar_cache::State::Dead);
-    let mut value = said(method, now, facts, (word, reason.code(), tier), &routed);
+    let mut value = said(method, now, facts, (word, code, tier), &route);
     if let Some(map) = value.as_object_mut() {
         map.insert("variants".into(), json!(variants.iter().map(|e| entry(e, now)).collect::<Vec<_>>()));
         map.insert("history".into(), history.iter().map(|r| samovar_trace::json(r)).collect());
@@ -189,14 +178,14 @@ fn said(
     now: samovar_policy::Now,
     facts: Vec<Fact>,
     (word, reason, tier): (&'static str, &'static str, Tier),
-    routed: &Routed<'_>,
+    route: &Route,
 ) -> Value {
     let record = Record {
         id: 0,
         at_wall_ms: now.wall_ms,
         client: "explain".into(),
         method: method.to_string().into(),
-        url: routed.key.url().to_string(),
+        url: key_url(route).to_string(),
         version: "HTTP/1.1",
         status: 0,
         body_bytes: 0,
@@ -219,13 +208,23 @@ fn said(
     value
 }
 
+/// The URL that the key begins with.
+fn key_url(route: &Route) -> &str {
+    route.key.split('\n').next().unwrap_or_default()
+}
+
+/// Whether the word means that what is stored is sent.
+fn serves(word: &str) -> bool {
+    matches!(word, "hit" | "stale")
+}
+
 /// Where the rule would send a client.
-fn redirected(acts: &Acts, parsed: &UrlParts, routed: &Routed<'_>) -> Option<String> {
+fn redirected(acts: &Acts, parsed: &UrlParts, route: &Route) -> Option<String> {
     let vars = Vars {
-        stars: acts.stars_in(&routed.path),
-        path: routed.path.clone(),
-        query: routed.query.clone(),
-        host: routed.host.clone(),
+        stars: acts.stars_in(&route.path),
+        path: route.path.clone(),
+        query: route.query.clone(),
+        host: route.host.clone(),
         scheme: parsed.scheme,
         ..Vars::default()
     };

@@ -33,8 +33,10 @@ pub struct EntryShape {
     pub forms: Vec<(&'static str, u64)>,
     /// Age, s.
     pub age_s: u64,
-    /// Remaining freshness, s; negative when stale, absent for "until it changes".
+    /// Remaining freshness, s; negative when stale, absent for "until it changes" and where every use is confirmed.
     pub ttl_s: Option<i64>,
+    /// The origin confirms it on every use (`no-cache`).
+    pub confirmed_on_use: bool,
     /// Where the lifetime comes from.
     pub lifetime: &'static str,
     /// Why it is stored.
@@ -55,7 +57,8 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
     let key = samovar_trace::redact_key(entry.key());
     let mut lines = key.split('\n');
     let text = |v: &http::HeaderValue| String::from_utf8_lossy(v.as_bytes()).into_owned();
-    let ttl_ms = samovar_policy::ttl_ms(&entry.freshness(), now);
+    let freshness = entry.freshness();
+    let ttl_ms = samovar_policy::shown_ttl_ms(&freshness, now);
     EntryShape {
         url: lines.next().unwrap_or("").to_string(),
         key_values: lines.map(str::to_string).collect(),
@@ -95,7 +98,8 @@ pub fn entry(entry: &Entry, now: Now) -> EntryShape {
             })
             .collect(),
         age_s: samovar_policy::age_ms(&entry.freshness(), now) / 1_000,
-        ttl_s: (ttl_ms != i64::MAX).then_some(ttl_ms.div_euclid(1_000)),
+        ttl_s: ttl_ms.filter(|ms| *ms != i64::MAX).map(|ms| ms.div_euclid(1_000)),
+        confirmed_on_use: freshness.always_revalidate,
         lifetime: entry.freshness().source.code(),
         reason: entry.reason().code(),
         rule: entry.rule().split('#').next().unwrap_or("").to_string(),

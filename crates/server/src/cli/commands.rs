@@ -189,6 +189,9 @@ fn entries(list: &[Value]) -> String {
     let row = |e: &Value| {
         let ttl = match e.get("ttl_s").and_then(Value::as_i64) {
             Some(s) => format!("{s} s"),
+            None if e.get("confirmed_on_use").and_then(Value::as_bool) == Some(true) => {
+                "asked each time".to_string()
+            }
             None => "until changed".to_string(),
         };
         let mut values: Vec<String> = strings(e, "key_values");

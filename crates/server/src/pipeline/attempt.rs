@@ -382,9 +382,11 @@ async fn from_files(
     body: Option<RequestBody>,
     body_bytes: Option<u64>,
 ) -> Result<Box<Got>, Box<Problem>> {
-    let handlers: Vec<&str> = site.handlers.iter().map(|(extension, _)| extension.as_str()).collect();
     let route = &question.route;
-    let resolved = target.files.resolve(&route.path, route.query.as_deref(), &handlers, &site.index);
+    let resolved = resolved(target, site, route);
+    if let Some((why, detail)) = refusal(&resolved, &question.method, &route.path) {
+        return Err(Box::new(Problem::of_files(why, detail)));
+    }
     let path = decoded(&route.path);
     let rel = match resolved {
         Resolved::Script { rel, path_info, extension } => {
@@ -400,10 +402,6 @@ async fn from_files(
             let mut got = run(scripts, question, script, body, body_bytes).await?;
             got.made_of = target.tags(&rel, &path);
             return Ok(got);
-        }
-        _ if !matches!(question.method, Method::GET | Method::HEAD | Method::OPTIONS) => {
-            let why = FilesReason::MethodNotAllowed;
-            return Err(Box::new(Problem::of_files(why, format!("{} {}", question.method, route.path))));
         }
         Resolved::No(why, detail) => return Err(Box::new(Problem::of_files(why, detail))),
         _ if question.method == Method::OPTIONS => {
@@ -425,6 +423,35 @@ async fn from_files(
         None => Files::answer(rel),
     };
     Ok(own(answer, made_of, target))
+}
+
+/// What the path names in a folder of files.
+fn resolved(target: &FilesTarget, site: &Site, route: &Route) -> Resolved {
+    let handlers: Vec<&str> = site.handlers.iter().map(|(extension, _)| extension.as_str()).collect();
+    target.files.resolve(&route.path, route.query.as_deref(), &handlers, &site.index)
+}
+
+/// Why what a path names is not given to a request with this method.
+fn refusal(resolved: &Resolved, method: &Method, path: &str) -> Option<(FilesReason, String)> {
+    match resolved {
+        Resolved::Script { .. } => None,
+        _ if !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) => {
+            Some((FilesReason::MethodNotAllowed, format!("{method} {path}")))
+        }
+        Resolved::No(why, detail) => Some((*why, detail.clone())),
+        Resolved::File(_) | Resolved::Redirect(_) | Resolved::Listing(_) => None,
+    }
+}
+
+/// Why a folder of files would give nothing to this request, for `explain`; `None` where another origin is asked, too.
+pub fn file_refusal(snapshot: &Snapshot, route: &Route, method: &Method) -> Option<(FilesReason, String)> {
+    let site = route.site_in(snapshot)?;
+    if let Some(Target::Http(_)) = snapshot.target(route.target).map(|t| &**t) {
+        return None;
+    }
+    let Target::Files(files) = &**snapshot.target(site.fallback)? else { return None };
+    let route = route.towards_origin();
+    refusal(&resolved(files, site, &route), method, &route.path)
 }
 
 /// A path as the file system names it, which is how changes are told.

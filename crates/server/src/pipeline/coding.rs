@@ -60,6 +60,11 @@ pub(super) fn wish_of(snapshot: &Snapshot, route: &Route) -> Option<Arc<CodingWi
     route.rule_in(snapshot)?.coding.clone()
 }
 
+/// Whether the rule requires a coding and the client takes none of them; the wish.
+pub fn refused(snapshot: &Snapshot, route: &Route, request: &HeaderMap) -> Option<Arc<CodingWish>> {
+    wish_of(snapshot, route).filter(|wish| wish.refuses(request))
+}
+
 /// Decides, notes why, and makes the fields those of what goes out.
 pub(super) fn plan(x: &mut Exchange, route: Option<&Route>, of: &Of<'_>, headers: &mut HeaderMap) -> Plan {
     if of.tier == Tier::Own {
@@ -259,13 +264,13 @@ pub fn foreseen(snapshot: &Snapshot, route: &Route, request: &HeaderMap, entry: 
 }
 
 /// Whether what is stored came in a coding that this client does not take.
-pub(super) fn unfit(x: &Exchange, route: &Route, entry: &Entry) -> bool {
-    let Some(rule) = route.rule_in(&x.snapshot) else { return false };
+pub fn unfit(snapshot: &Snapshot, route: &Route, request: &HeaderMap, entry: &Entry) -> bool {
+    let Some(rule) = route.rule_in(snapshot) else { return false };
     let Some(coding) = rule.coding.as_ref().and_then(|_| entry.field(&header::CONTENT_ENCODING)) else {
         return false;
     };
     let came = HeaderMap::from_iter([(header::CONTENT_ENCODING, coding)]);
-    !samovar_rules::takes_as_it_came(&x.headers, &came)
+    !samovar_rules::takes_as_it_came(request, &came)
 }
 
 /// The page for a client that accepts none of what the rule requires.

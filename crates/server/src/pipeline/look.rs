@@ -92,7 +92,7 @@ fn ask(x: &mut Exchange, route: &Route, alone: bool) -> Next {
             x.note(Fact::Lookup(
                 reason,
                 base.as_ref().map(|b| b.1.age_ms as i64),
-                base.as_ref().map(|b| b.1.ttl_ms),
+                base.as_ref().and_then(|(entry, _)| samovar_policy::shown_ttl_ms(&entry.freshness(), x.at)),
             ));
             if x.headers.contains_key(header::RANGE) {
                 return for_range(ticket, reason, base);
@@ -199,7 +199,7 @@ impl Looked {
         // What asks the origin is boxed: a hit must not carry its room from place to place.
         loop {
             match next {
-                Next::Serve(entry, ..) if coding::unfit(&x, &route, &entry) => {
+                Next::Serve(entry, ..) if coding::unfit(&x.snapshot, &route, &x.headers, &entry) => {
                     next = Next::Pass(note_pass(&mut x, Lookup::CodingUnfit));
                 }
                 Next::Serve(entry, decision, ticket) => {

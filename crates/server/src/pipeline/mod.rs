@@ -38,8 +38,9 @@ mod vars;
 mod wanted;
 
 pub use self::arrive::{Arrived, arrive, arrive_by_door, drop_claims};
+pub use self::attempt::file_refusal;
 pub use self::body::{Body, Cut, Switch};
-pub use self::coding::foreseen;
+pub use self::coding::{foreseen, refused as coding_refused, unfit as coding_unfit};
 pub use self::exchange::{Connection, Exchange, Route};
 pub use self::finish::{line, record_hot};
 pub use self::gate::asked;
@@ -47,9 +48,7 @@ pub(crate) use self::look::with_ask;
 pub use self::manner::{Manner, goes_as_it_is, manner, of_stored};
 pub use self::promote::barred;
 pub use self::respond::Ready;
-pub use self::route::{
-    default_document, is_of_files_alone, past_cache, rewritten_fact as rewritten, unkeyed, wishes_for,
-};
+pub use self::route::{default_document, settled, unkeyed, wishes_for};
 pub use self::upgrade::{fact as upgrade_fact, would_ask as would_ask_to_upgrade};
 
 /// Lives a request through, from its head to the head of its answer; the body follows by itself.

@@ -37,13 +37,11 @@ pub(super) fn route(arrived: Arrived) -> Result<Routed, Box<Ready>> {
                 let unkeyed = unkeyed(&x.core.shared.cache, &x.snapshot, &route, &x.headers);
                 x.facts.extend(unkeyed);
             }
-            if let Some(wish) = coding::wish_of(&x.snapshot, &route) {
-                if wish.refuses(&x.headers) {
-                    return Err(Box::new(refused(x, route, &wish)));
-                }
-                if x.headers.contains_key(header::IF_MATCH) {
-                    samovar_policy::plain_tags(&mut x.headers);
-                }
+            if let Some(wish) = coding::refused(&x.snapshot, &route, &x.headers) {
+                return Err(Box::new(refused(x, route, &wish)));
+            }
+            if x.headers.contains_key(header::IF_MATCH) && coding::wish_of(&x.snapshot, &route).is_some() {
+                samovar_policy::plain_tags(&mut x.headers);
             }
             let body = match upload::within(&mut x, &route, body, body_bytes) {
                 Ok(body) => body,
@@ -84,11 +82,17 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         query: x.uri.query(),
         headers: &x.headers,
     };
-    let sites = &snapshot.settings.sites;
-    let routed =
-        samovar_rules::route_with(sites, &parts, &|site, folder| default_document(snapshot, site, folder))?;
+    let routed = samovar_rules::route_with(&snapshot.settings.sites, &parts, &|site, folder| {
+        default_document(snapshot, site, folder)
+    })?;
+    Ok(settled(snapshot, routed))
+}
+
+/// What the rules said, freed from the configuration it was read from, and its facts.
+pub fn settled(snapshot: &Snapshot, routed: samovar_rules::Routed<'_>) -> (Route, Vec<Fact>) {
     // The position of a reference in the list it points into.
-    let site = sites.sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
+    let sites = &snapshot.settings.sites.sites;
+    let site = sites.iter().position(|s| std::ptr::eq(s, routed.site)).unwrap_or_default();
     let rule = routed.site.rules.iter().position(|r| std::ptr::eq(r, routed.rule));
     let mut facts = vec![
         Fact::Site(routed.site_reason, routed.site.name.clone()),
@@ -124,7 +128,7 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
         overrides_method: routed.overrides_method,
         past_cache,
     };
-    Ok((route, facts))
+    (route, facts)
 }
 
 /// Inputs of the request that reach the origin and that no stored response is told apart by, for `explain`.
@@ -156,12 +160,12 @@ pub fn default_document<'s>(snapshot: &Snapshot, site: &'s Site, folder: &str) -
 }
 
 /// Why a request goes past the cache for what it has too many of; cookies that no file reads do not count.
-pub fn past_cache(why: Option<Lookup>, relevant_cookies: bool) -> Option<Lookup> {
+fn past_cache(why: Option<Lookup>, relevant_cookies: bool) -> Option<Lookup> {
     why.filter(|why| relevant_cookies || *why != Lookup::TooManyCookies)
 }
 
 /// What the origin is asked for instead, told.
-pub fn rewritten_fact(to: &Rewritten) -> Fact {
+fn rewritten_fact(to: &Rewritten) -> Fact {
     let query = to.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
     Fact::Change(Change::Rewritten, samovar_trace::redact_url(&format!("{}{query}", to.path)))
 }
