@@ -13,11 +13,13 @@
 )]
 
 pub mod client;
+pub mod file_servers;
 pub mod origin;
 pub mod php;
 pub mod raw;
 pub mod real;
 pub mod server;
+pub mod spellings;
 pub mod tiers;
 
 use std::fs;

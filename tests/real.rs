@@ -49,6 +49,20 @@ impl Real {
         Real { child, port, _folder: folder }
     }
 
+    /// A script that takes a folder and prints the port it listens on; `None` if it ends without.
+    pub fn script(program: &str, args: &[&str], name: &str, text: &str, served: &Path) -> Option<Real> {
+        let folder = Folder::new();
+        let file = folder.write(name, text);
+        let mut command = Command::new(program);
+        command.args(args).arg(file).arg(served);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take()?).read_line(&mut line).ok()?;
+        let port = line.trim().parse().ok()?;
+        Some(Real { child, port, _folder: Some(folder) })
+    }
+
     /// `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)

@@ -10,8 +10,10 @@ reasons! {
         SiteByDefault = "site-by-default", "no site names this host, the default site took it", "";
         UnknownHost = "unknown-host", "no site serves this host and there is no default site", "add the host to a site's `hosts`, or set `default = true` on one site";
         BadTarget = "bad-target", "the request target cannot be normalised", "";
+        AmbiguousPath = "ambiguous-path", "origins read this path in different ways, and the site guards or excludes some of its paths", "write it with plain dots and slashes, in UTF-8; `ambiguous_paths = \"pass\"` on the site is for an origin that needs it";
+        TooManyReadings = "too-many-readings", "this path can be read in more ways than are held to the site's guards", "write it with fewer encoded characters, parameters and names with dots";
         RuleMatched = "rule-matched", "this is the first rule in file order that matches", "";
-        RuleByReading = "rule-by-reading", "this rule protects what the origin may read the path as", "write the path as the rule has it";
+        RuleByReading = "rule-by-reading", "this rule guards or excludes what the path may be read as, so that holds, too", "write the path as the rule has it";
         RuleByDocument = "rule-by-document", "this is the first rule in file order that matches the folder's default document", "";
         NoRule = "no-rule", "no rule matches, the site's default policy holds", "add a rule with `samovar rule add`";
     }

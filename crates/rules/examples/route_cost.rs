@@ -110,6 +110,7 @@ fn sites(rules: usize) -> Sites {
         rules,
         otherwise: Arc::default(),
         cache_status: true,
+        guards: Default::default(),
     };
     Sites {
         sites: vec![

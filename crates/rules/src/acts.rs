@@ -106,14 +106,9 @@ impl Acts {
         self.access.is_some() || self.users.is_some()
     }
 
-    /// Whether it lets in fewer, or less often, than its site does everywhere. Where the site lets in only some, a rule with
-    /// other addresses may as well let in more, and only its users count.
-    pub fn guards_beyond(&self, site: Option<&Acts>) -> bool {
-        let (access, users, rate) =
-            site.map_or((None, None, None), |s| (s.access.as_ref(), s.users.as_ref(), s.rate.as_ref()));
-        let protected = access.is_some() || users.is_some();
-        (self.users.is_some() && self.users.as_ref() != users)
-            || (!protected && (self.access.is_some() || (self.rate.is_some() && self.rate.as_ref() != rate)))
+    /// Whether it lets in only some, or only so often.
+    pub fn guards(&self) -> bool {
+        self.protects() || self.rate.is_some()
     }
 
     /// Whether nothing of it may be in shared caching.
@@ -123,7 +118,7 @@ impl Acts {
 
     /// Whether each request is looked at, which the hot tier cannot do.
     pub fn gates(&self) -> bool {
-        self.protects() || self.rate.is_some() || self.redirect.is_some()
+        self.guards() || self.redirect.is_some()
     }
 
     /// Whether what clients get differs from request to request.

@@ -5,7 +5,7 @@
 //! names of cookies and query variables (`wild`), where `*` is all there is.
 
 use crate::path::{escaped_byte, is_path_char, last_segment, push_spelled};
-use crate::readings::compared;
+use crate::readings::{compared, folded};
 use crate::types::PathGlob;
 use globset::GlobBuilder;
 
@@ -63,6 +63,10 @@ impl PathGlob {
             spelled = spelled.replace("//", "/");
         }
         check(text, &spelled)?;
+        PathGlob::of_spelled(text, spelled, ignore_case)
+    }
+
+    fn of_spelled(text: &str, spelled: String, ignore_case: bool) -> Result<PathGlob, String> {
         let glob = GlobBuilder::new(&spelled)
             .literal_separator(true)
             .backslash_escape(true)
@@ -73,6 +77,12 @@ impl PathGlob {
         let on_segment = !spelled.contains('/');
         let kind = kind_of(&spelled, on_segment);
         Ok(PathGlob { text: text.to_owned(), glob, shape: Shape { on_segment, ignore_case, spelled, kind } })
+    }
+
+    /// The same glob for paths that are [`folded`], itself if that is none.
+    pub(crate) fn folded(&self) -> PathGlob {
+        let spelled = folded(&self.shape.spelled);
+        PathGlob::of_spelled(&self.text, spelled, true).unwrap_or_else(|_| self.clone())
     }
 
     /// True if the glob covers this normalised path.
@@ -138,7 +148,8 @@ impl Shape {
     }
 }
 
-const META: [char; 8] = ['*', '?', '[', ']', '{', '}', ',', '\\'];
+/// What is not itself in a glob.
+pub(crate) const META: [char; 8] = ['*', '?', '[', ']', '{', '}', ',', '\\'];
 
 fn kind_of(spelled: &str, on_segment: bool) -> Kind {
     let Some(first) = spelled.find(META) else { return Kind::Literal };

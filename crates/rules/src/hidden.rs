@@ -97,6 +97,7 @@ mod tests {
             rules,
             otherwise: Arc::default(),
             cache_status: true,
+            guards: Default::default(),
         }
     }
 

@@ -7,10 +7,12 @@
 
 mod access;
 mod acts;
+mod ambiguous;
 mod coding;
 mod cookies;
 mod fields;
 mod glob;
+mod guards;
 mod hidden;
 mod host;
 mod key;
@@ -40,6 +42,7 @@ pub use cookies::{
     COOKIE_PRESETS, COOKIES_MAX, RelevantCookies, cookie_preset, cookies_matter, relevant_cookies,
 };
 pub use fields::{FieldEdit, FieldSide, edit_answer, edit_fields, edited_names, refused_field, refused_name};
+pub use guards::{Guards, Held};
 pub use hidden::hidden_rules;
 pub use host::normalise_host;
 pub use map::{AskedBy, OriginNames, map_cookie, map_location};

@@ -4,7 +4,7 @@
 //! listener's port, then file order. Rules: the first in file order that matches. Not here: whether the answer is
 //! stored or reused (`policy`), how an index document is found (`origin::files`).
 
-use crate::acts::Rewritten;
+use crate::acts::{Acts, Rewritten};
 use crate::cookies::relevant_cookies;
 use crate::host::normalise_host;
 use crate::key::{self, Place};
@@ -12,7 +12,7 @@ use crate::path::{extension, last_segment, normalise_path};
 use crate::query::{self, too_many_variables};
 use crate::readings;
 use crate::template::Vars;
-use crate::types::{RequestParts, Routed, Rule, Site, Sites, TargetId};
+use crate::types::{PathGlob, RequestParts, Routed, Rule, Site, Sites, TargetId};
 use http::{HeaderName, Method};
 use samovar_policy::{Claim, LifetimeWish};
 use samovar_reason::{Explain, Lookup, Route};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Where a request goes and under which key.
 ///
 /// # Errors
-/// `UnknownHost` (421) or `BadTarget` (400), with a sentence that says which part and why.
+/// `UnknownHost` (421), or `BadTarget`, `AmbiguousPath` or `TooManyReadings` (400), with a sentence that says which part and why.
 pub fn route<'s>(sites: &'s Sites, parts: &RequestParts<'_>) -> Result<Routed<'s>, (Route, String)> {
     route_with(sites, parts, &|_, _| None)
 }
@@ -43,12 +43,17 @@ pub fn route_with<'s>(
     let path = normalise_path(parts.path)
         .map_err(|reject| (Route::BadTarget, format!("{}: {:?}", reject.text(), parts.path)))?;
     check_query(parts.query)?;
+    site.guards.check(parts.path)?;
     let compared = readings::compared(&path);
     let facts = PathFacts::of(&compared, parts.method);
-    let (mut rule, mut rule_reason, mut beaten, document) = choose_with_document(site, &facts, document);
-    if let Some(guards) = guarding(site, rule, &facts) {
-        (rule, rule_reason, beaten) = (guards, Route::RuleByReading, vec![&rule.id]);
-    }
+    let (rule, rule_reason, beaten, document) = choose_with_document(site, &facts, document);
+    let held = site.guards.held(&path, rule, &site.rules, |reading, globs| {
+        let facts = PathFacts::of(reading, parts.method);
+        first_rule(site, |at, rule| match globs {
+            Some(globs) => facts.matches_by(rule, globs.get(at).and_then(Option::as_ref)),
+            None => facts.matches(rule),
+        })
+    })?;
     let rewritten = rewritten(rule, parts, scheme, &host, &path)?;
     // What runs a script is told by the path that the origin is asked for.
     let asked_path = rewritten.as_ref().map_or(path.as_str(), |rewritten| &rewritten.path);
@@ -70,6 +75,7 @@ pub fn route_with<'s>(
         rule_reason,
         beaten,
         document,
+        held,
         target,
         host,
         path,
@@ -261,8 +267,7 @@ fn choose_with_document<'s>(
 }
 
 fn excludes_or_guards(rule: &Rule) -> bool {
-    rule.wishes.lifetime == LifetimeWish::Never
-        || rule.acts.as_deref().is_some_and(|acts| acts.guards_beyond(None))
+    rule.wishes.lifetime == LifetimeWish::Never || rule.acts.as_deref().is_some_and(Acts::guards)
 }
 
 /// What rules select by.
@@ -289,23 +294,21 @@ impl<'p> PathFacts<'p> {
     }
 
     fn matches(&self, rule: &Rule) -> bool {
+        self.matches_by(rule, rule.path.as_ref())
+    }
+
+    /// The same, by another glob than the rule's own.
+    fn matches_by(&self, rule: &Rule, glob: Option<&PathGlob>) -> bool {
         (rule.methods.is_empty() || rule.methods.contains(self.method))
             && (rule.extensions.is_empty() || rule.extensions.iter().any(|name| self.has_extension(name)))
-            && rule.path.as_ref().is_none_or(|glob| glob.matches_split(self.path, self.segment))
+            && glob.is_none_or(|glob| glob.matches_split(self.path, self.segment))
     }
 }
 
-/// The rule that guards what the path may come to elsewhere, if the one chosen by the path itself guards nothing.
-fn guarding<'s>(site: &'s Site, chosen: &Rule, facts: &PathFacts<'_>) -> Option<&'s Rule> {
-    let all = site.otherwise.acts.as_deref();
-    // What holds for the whole site is no guard of the rule's own.
-    let guards = |rule: &Rule| rule.acts.as_deref().is_some_and(|acts| acts.guards_beyond(all));
-    if guards(chosen) || !site.rules.iter().any(guards) {
-        return None;
-    }
-    let others = readings::others(facts.path);
-    let rules = others.iter().map(|path| choose_rule(site, &PathFacts::of(path, facts.method)).0);
-    rules.into_iter().find(|rule| guards(rule))
+/// The first rule that matches, else the site's own policy.
+fn first_rule(site: &Site, matches: impl Fn(usize, &Rule) -> bool) -> &Rule {
+    let mut rules = site.rules.iter().enumerate();
+    rules.find(|(at, rule)| matches(*at, rule)).map_or(&site.otherwise, |(_, rule)| rule)
 }
 
 /// The first rule that matches, why, and the later ones that would have.

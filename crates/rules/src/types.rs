@@ -2,6 +2,7 @@
 
 use crate::acts::{Acts, Rewritten};
 use crate::coding::CodingWish;
+use crate::guards::{Guards, Held};
 use http::{HeaderMap, HeaderName, Method};
 use samovar_policy::Wishes;
 use samovar_reason::{Lookup, Route};
@@ -44,6 +45,8 @@ pub struct Site {
     pub otherwise: Arc<Rule>,
     /// Send `Cache-Status`.
     pub cache_status: bool,
+    /// What its rules guard and exclude; made of them.
+    pub guards: Guards,
 }
 
 /// One rule: what it selects, and what it wishes.
@@ -216,6 +219,8 @@ pub struct Routed<'s> {
     pub beaten: Vec<&'s Arc<str>>,
     /// The path of the folder's default document, if the rule was chosen by it.
     pub document: Option<String>,
+    /// Rules whose guards hold beside its own, since the path may be read as theirs.
+    pub held: Vec<Held<'s>>,
     /// What the request goes to by extension alone (files may still resolve an index document to a handler).
     pub target: TargetId,
     /// Host in canonical spelling, with a non-default port: what the key and the origin see.

@@ -104,6 +104,7 @@ fn sites() -> impl Strategy<Value = Sites> {
                 rules,
                 otherwise: Arc::default(),
                 cache_status: true,
+                guards: Default::default(),
             }
         },
     );
@@ -323,6 +324,7 @@ proptest! {
             rules,
             otherwise: Arc::default(),
             cache_status: true,
+            guards: Default::default(),
         };
         for (at, rule) in site.rules.iter_mut().enumerate() {
             rule.id = format!("r{at}").into();

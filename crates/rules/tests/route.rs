@@ -21,6 +21,7 @@ fn site(name: &str, hosts: &[&str], ports: &[u16]) -> Site {
         rules: vec![],
         otherwise: Arc::new(Rule { id: "otherwise".into(), ..Rule::default() }),
         cache_status: true,
+        guards: Default::default(),
     }
 }
 

@@ -302,6 +302,18 @@ fn warnings_elsewhere() {
             "default sites",
         ),
         (
+            "[[site]]\ndefault = true\norigin = \"http://a\"\nambiguous_paths = \"refuse\"".to_owned(),
+            "no-effect",
+            "5:19",
+            "leave it out",
+        ),
+        (
+            "[[site]]\ndefault = true\norigin = \"http://a\"\nambiguous_paths = \"pass\"\nallow = [\"10.0.0.0/8\"]".to_owned(),
+            "exposure",
+            "5:19",
+            "guard them there",
+        ),
+        (
             format!("{site}\n[[upstream]]\nname = \"u\"\nmembers = {{ url = \"http://a\" }}"),
             "unused",
             "6:8",

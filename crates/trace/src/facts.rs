@@ -72,6 +72,10 @@ pub(crate) fn tell(fact: &Fact) -> Told {
         )
         .detail(path.clone())
         .data("document", path.clone()),
+        Fact::Held(reason, rule, reading) => Told::because("held", *reason)
+            .detail(format!("{rule}, read as {reading}"))
+            .data("rule", &**rule)
+            .data("reading", reading.as_str()),
         Fact::Key(key) => self::key(&redact_key(key)),
         Fact::Unkeyed(inputs) => {
             Told::plain("unkeyed", "these inputs reach the origin but are not in the key")
@@ -149,7 +153,9 @@ pub(crate) fn tell(fact: &Fact) -> Told {
 pub(crate) fn weight_bytes(fact: &Fact) -> usize {
     let all = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<String>()).sum::<usize>();
     match fact {
-        Fact::Upstream(_, text) | Fact::Files(_, text) | Fact::Upgrade(_, text) => text.len(),
+        Fact::Held(_, _, text) | Fact::Upstream(_, text) | Fact::Files(_, text) | Fact::Upgrade(_, text) => {
+            text.len()
+        }
         Fact::Site(_, text) | Fact::Key(text) => text.len(),
         Fact::Gate(_, text) | Fact::Change(_, text) => text.len(),
         Fact::Document(text) => text.len(),
@@ -268,6 +274,7 @@ pub(crate) mod tests {
         all.extend(Retry::ALL.iter().map(|r| Fact::Retry(*r, text())));
         all.extend(Route::ALL.iter().map(|r| Fact::Site(*r, text().into())));
         all.extend(Route::ALL.iter().map(|r| Fact::Rule(*r, text().into(), vec!["r2".into(), "r3".into()])));
+        all.extend(Route::ALL.iter().map(|r| Fact::Held(*r, "r4".into(), text())));
         all.extend(Lookup::ALL.iter().map(|r| Fact::Lookup(*r, Some(3000), Some(7000))));
         all.extend(Store::ALL.iter().map(|r| Fact::Store(*r)));
         all.extend(Lifetime::ALL.iter().map(|r| Fact::Lifetime(*r, 10_000)));

@@ -30,6 +30,8 @@ pub enum Fact {
     Rule(Route, Arc<str>, Vec<Arc<str>>),
     /// The default document of the folder that the path names, where the rule was chosen by it.
     Document(String),
+    /// A rule that holds beside it, why, and what the path may be read as.
+    Held(Route, Arc<str>, String),
     /// The key.
     Key(Arc<str>),
     /// Request inputs that reach the origin but are not in the key.

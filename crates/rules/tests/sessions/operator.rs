@@ -86,6 +86,7 @@ pub(crate) fn one_site(rules: Vec<Rule>, otherwise: Rule) -> Sites {
         rules,
         otherwise: Arc::new(Rule { path: None, methods: vec![], ..otherwise }),
         cache_status: true,
+        guards: Default::default(),
     };
     Sites { sites: vec![site] }
 }

@@ -61,7 +61,7 @@ fn dry(
     let now = clock::now();
     let parsed = samovar_rules::parse_url(&ask.url)?;
     let routed = route(&snapshot, &parsed, method, headers)
-        .map_err(|(why, detail)| format!("{}: {}: {detail}", ask.url, why.text()))?;
+        .map_err(|(why, detail)| format!("{}: {} ({why}): {detail}", ask.url, why.text()))?;
     let acts = routed.rule.acts.clone();
     let (route, routing) = pipeline::settled(&snapshot, routed);
     let mut facts = Vec::from_iter((!dropped.is_empty()).then_some(Fact::Dropped(dropped)));
@@ -71,7 +71,12 @@ fn dry(
         return Ok(said(method, now, facts, ("error", Coding::Required.code(), Tier::Own), &route));
     }
     let acts = acts.as_deref();
-    facts.extend(acts.map(pipeline::asked).into_iter().flatten());
+    let held = route.held_in(&snapshot).filter_map(|rule| rule.acts.as_deref());
+    for fact in acts.into_iter().chain(held).flat_map(pipeline::asked) {
+        if !facts.contains(&fact) {
+            facts.push(fact);
+        }
+    }
     let elsewhere = acts.and_then(|acts| redirected(acts, &parsed, &route));
     if let Some(to) = elsewhere {
         facts.push(Fact::Gate(Gate::Redirected, samovar_trace::redact_url(&to)));
@@ -304,7 +309,7 @@ fn hot(
     now_ms: u64,
 ) -> Vec<Fact> {
     let Some(rule) = route.rule_in(snapshot) else { return Vec::new() };
-    if let Some(why) = pipeline::barred(rule, entry, decision) {
+    if let Some(why) = pipeline::barred(rule, route.gated_in(snapshot), entry, decision) {
         return vec![Fact::Hot(why)];
     }
     if entry.is_hot() {

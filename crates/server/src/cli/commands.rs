@@ -15,13 +15,13 @@ pub(super) type Outcome = Result<ExitCode, Failed>;
 
 /// `samovar check`.
 pub fn check(path: &Path, as_json: bool) -> Outcome {
-    let (report, ok) = match config::load(path) {
+    let (report, ok, guarded) = match config::load(path) {
         Ok(loaded) => {
             // The files that certificates name are read, as they would be by the server.
             crate::front::acceptor(&loaded.settings.certificates)?;
-            (loaded.warnings(), true)
+            (loaded.warnings(), true, config::guarded_sites(&loaded.settings))
         }
-        Err(report) => (report, false),
+        Err(report) => (report, false, Vec::new()),
     };
     if as_json {
         show::json(&report.to_json())?;
@@ -31,7 +31,8 @@ pub fn check(path: &Path, as_json: bool) -> Outcome {
             1 => "1 warning".to_owned(),
             n => format!("{n} warnings"),
         };
-        show::out(&format!("{}: no errors, {warnings}", path.display()))?;
+        let lines = guarded.into_iter().chain([format!("{}: no errors, {warnings}", path.display())]);
+        show::out(&lines.collect::<Vec<_>>().join("\n"))?;
     } else {
         crate::say!("{}", report.render(std::io::stderr().is_terminal()));
     }

@@ -10,6 +10,7 @@ mod docs;
 mod edit;
 mod format;
 mod format_acts;
+mod guarded;
 mod keys;
 mod kind;
 mod lower;
@@ -31,6 +32,7 @@ pub use edit::{
     EditError, ListedRule, MemberEdit, Position, RuleEdit, add_rule, list_rules, move_rule, remove_rule,
     rule_from_words, set_balance, set_member, set_rule,
 };
+pub use guarded::guarded_sites;
 pub(crate) use keys::MEMORY_LEAST_BYTES;
 pub use lower::RuleSpan;
 pub use memory::{Memory, budget, machine_bytes, memory_bytes};

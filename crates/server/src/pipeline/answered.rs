@@ -26,6 +26,9 @@ use std::sync::Arc;
 pub struct Acting {
     acts: Arc<Acts>,
     vars: Vars,
+    /// Rules that hold beside it and change fields of the request: what they tell the origin of who asks is true, whatever
+    /// the client said of that itself.
+    held: Vec<(Arc<Acts>, Vars)>,
     /// Where what was done is told.
     told: Rc<RefCell<Vec<Fact>>>,
 }
@@ -33,28 +36,38 @@ pub struct Acting {
 impl Acting {
     /// Of a request; `None` if its rule changes nothing there.
     pub(super) fn of(x: &Exchange, route: &Route) -> Option<Rc<Acting>> {
-        let acts = route.rule_in(&x.snapshot)?.acts.as_ref()?;
-        let acts_there = acts.rewrite.is_some()
-            || !acts.request_fields.is_empty()
-            || !acts.response_fields.is_empty()
-            || !acts.cookie_paths.is_empty()
-            || !acts.cookie_domains.is_empty();
-        acts_there.then(|| {
-            let (acts, told) = (Arc::clone(acts), Rc::clone(&x.late));
-            Rc::new(Acting { vars: vars(x, route, &acts), acts, told })
+        let none = Arc::default;
+        let acts = route.rule_in(&x.snapshot)?.acts.as_ref();
+        let changes = acts.is_some_and(|acts| {
+            acts.rewrite.is_some()
+                || !acts.request_fields.is_empty()
+                || !acts.response_fields.is_empty()
+                || !acts.cookie_paths.is_empty()
+                || !acts.cookie_domains.is_empty()
+        });
+        let held = route.held_in(&x.snapshot).filter_map(|rule| rule.acts.as_ref());
+        let held = held.filter(|acts| !acts.request_fields.is_empty());
+        let held: Vec<_> = held.map(|acts| (Arc::clone(acts), vars(x, route, acts))).collect();
+        (changes || !held.is_empty()).then(|| {
+            let (acts, told) = (acts.map_or_else(none, Arc::clone), Rc::clone(&x.late));
+            Rc::new(Acting { vars: vars(x, route, &acts), acts, held, told })
         })
     }
 
     /// The same, told elsewhere: a refresh has a record of its own.
     pub(super) fn told_to(&self, told: &Rc<RefCell<Vec<Fact>>>) -> Rc<Acting> {
-        Rc::new(Acting { acts: Arc::clone(&self.acts), vars: self.vars.clone(), told: Rc::clone(told) })
+        let (acts, told) = (Arc::clone(&self.acts), Rc::clone(told));
+        Rc::new(Acting { acts, vars: self.vars.clone(), held: self.held.clone(), told })
     }
 
     /// Changes a request's fields on its way to the origin.
     pub(super) fn towards_origin(&self, headers: &mut HeaderMap) {
-        if !self.acts.request_fields.is_empty() {
-            edit_fields(&self.acts.request_fields, &self.vars, headers);
-            self.tell(Change::RequestFields, edited_names(&self.acts.request_fields));
+        let held = self.held.iter().map(|(acts, vars)| (acts, vars));
+        for (acts, vars) in std::iter::once((&self.acts, &self.vars)).chain(held) {
+            if !acts.request_fields.is_empty() {
+                edit_fields(&acts.request_fields, vars, headers);
+                self.tell(Change::RequestFields, edited_names(&acts.request_fields));
+            }
         }
     }
 

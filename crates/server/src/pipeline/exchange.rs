@@ -132,6 +132,8 @@ pub struct Route {
     pub site: usize,
     /// Position of the rule; `None` for the site's own policy.
     pub rule: Option<usize>,
+    /// Positions of the rules that hold beside it, since the path may be read as theirs; `None` for the site's own policy.
+    pub held: Vec<Option<usize>>,
     /// Where it goes by its extension alone.
     pub target: TargetId,
     /// Canonical host.
@@ -175,10 +177,33 @@ impl Route {
 
     /// The rule in force.
     pub fn rule_in<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Rule> {
+        self.rule_at(self.rule, snapshot)
+    }
+
+    fn rule_at<'s>(&self, at: Option<usize>, snapshot: &'s Snapshot) -> Option<&'s Rule> {
         let site = self.site_in(snapshot)?;
-        match self.rule {
+        match at {
             Some(at) => site.rules.get(at),
             None => Some(&site.otherwise),
         }
+    }
+
+    /// The rules that hold beside it.
+    pub fn held_in<'s>(&self, snapshot: &'s Snapshot) -> impl Iterator<Item = &'s Rule> {
+        self.held.iter().filter_map(|at| self.rule_at(*at, snapshot))
+    }
+
+    /// Whether nothing of it may be in shared caching: the rule lets in only some; or another does that holds beside it, and
+    /// then nobody has said that all whom both let in may see the same.
+    pub fn unshared_in(&self, snapshot: &Snapshot) -> bool {
+        let unshared = |rule: &Rule| rule.acts.as_ref().is_some_and(|acts| acts.unshared());
+        let protects = |rule: &Rule| rule.acts.as_ref().is_some_and(|acts| acts.protects());
+        self.rule_in(snapshot).is_some_and(unshared) || self.held_in(snapshot).any(protects)
+    }
+
+    /// Whether each request is looked at, by the rule or by one that holds beside it.
+    pub fn gated_in(&self, snapshot: &Snapshot) -> bool {
+        let gates = |rule: &Rule| rule.acts.as_ref().is_some_and(|acts| acts.gates());
+        self.rule_in(snapshot).is_some_and(gates) || self.held_in(snapshot).any(gates)
     }
 }

@@ -1,4 +1,5 @@
-//! Admitted: the rule let the request in — by address, by rate, by name and password — and did not send it elsewhere.
+//! Admitted: the rule let the request in — by address, by rate, by name and password — and did not send it elsewhere. So
+//! did every rule that holds beside it, since the path may be read as theirs: each that differs is asked.
 //!
 //! In this order, so that what is cheap to refuse is refused first, and a flood costs no passwords. Before the cache, so
 //! that answers from it count and are protected like any other. Not here: the verdicts themselves (`rules`, `state`).
@@ -40,41 +41,64 @@ impl No {
     }
 }
 
-/// Asks the rule. `Err` is an answer already.
+/// A rule that looks at requests, and what it does.
+type Gating = (Arc<str>, Arc<Acts>);
+
+/// Asks the rule, and those that hold beside it. `Err` is an answer already.
 pub(super) async fn admit(routed: Routed) -> Result<Admitted, Box<Ready>> {
-    let acts = routed.route.rule_in(&routed.x.snapshot).and_then(|rule| rule.acts.as_ref());
-    match acts.filter(|acts| acts.gates()).cloned() {
-        None => Ok(Admitted(routed)),
+    let Routed { x, route, .. } = &routed;
+    let rules = route.rule_in(&x.snapshot).into_iter().chain(route.held_in(&x.snapshot));
+    let gating = rules.filter_map(|rule| {
+        let acts = rule.acts.as_ref().filter(|acts| acts.gates())?;
+        Some((Arc::clone(&rule.id), Arc::clone(acts)))
+    });
+    let gating: Vec<Gating> = gating.collect();
+    match gating.is_empty() {
+        true => Ok(Admitted(routed)),
         // Boxed, or all requests would carry room for it.
-        Some(acts) => Box::pin(ask(routed, acts)).await,
+        false => Box::pin(ask(routed, gating)).await,
     }
 }
 
-async fn ask(mut routed: Routed, acts: Arc<Acts>) -> Result<Admitted, Box<Ready>> {
-    if let Err(no) = let_in(&mut routed, &acts).await {
+async fn ask(mut routed: Routed, gating: Vec<Gating>) -> Result<Admitted, Box<Ready>> {
+    if let Err(no) = let_in(&mut routed, &gating).await {
         return Err(Box::new(refused(routed, no)));
     }
-    match &acts.redirect {
-        Some(redirect) => Err(Box::new(sent_elsewhere(routed, &acts, redirect))),
+    let protected = gating.iter().any(|(_, acts)| acts.protects());
+    let own = routed.route.rule_in(&routed.x.snapshot).and_then(|rule| rule.acts.clone());
+    match own.as_ref().and_then(|acts| Some((acts, acts.redirect.as_ref()?))) {
+        Some((acts, redirect)) => Err(Box::new(sent_elsewhere(routed, acts, redirect, protected))),
         None => Ok(Admitted(routed)),
     }
 }
 
-async fn let_in(routed: &mut Routed, acts: &Acts) -> Result<(), No> {
+/// Each that differs, once.
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+async fn let_in(routed: &mut Routed, gating: &[Gating]) -> Result<(), No> {
     let x = &mut routed.x;
     let client = client_of(x);
-    if let Some(access) = &acts.access {
+    for access in distinct(gating.iter().filter_map(|(_, acts)| acts.access.as_ref())) {
         if !access.lets_in(client) {
             let detail = format!("{}; the rule says: {access}", shown(client));
             return Err(No::new(Gate::AddressDenied, StatusCode::FORBIDDEN, detail));
         }
         x.note(Fact::Gate(Gate::AddressAllowed, shown(client)));
     }
-    if let Some(rate) = &acts.rate {
+    let rates = gating.iter().filter_map(|(id, acts)| Some((&**id, acts.rate.as_ref()?)));
+    // A site's rate is one count, whichever of its rules it comes by.
+    for (rule, rate) in distinct(rates.map(|(id, rate)| ((!rate.of_site).then_some(id), rate))) {
         let whom = rate.by.whom(client, routed.route.query.as_deref(), &x.headers);
         let snapshot = Arc::clone(&x.snapshot);
         let site = routed.route.site_in(&snapshot).map_or("", |site| &site.name);
-        let rule = routed.route.rule_in(&snapshot).filter(|_| !rate.of_site).map(|rule| &*rule.id);
         match x.core.shared.gates.count(site, rule, rate, &whom, x.at_us) {
             Counted::Within(left) => {
                 x.note(Fact::Gate(Gate::WithinRate, format!("{left} more at once; {}", told(rate))));
@@ -85,10 +109,15 @@ async fn let_in(routed: &mut Routed, acts: &Acts) -> Result<(), No> {
             }
         }
     }
-    match &acts.users {
-        Some(users) => signed_in(x, users, client).await,
-        None => Ok(()),
+    let users = distinct(gating.iter().filter_map(|(_, acts)| acts.users.as_ref()));
+    for users in &users {
+        signed_in(x, users, client).await?;
     }
+    if users.iter().any(|users| !users.pass) {
+        // It was for us: the origin does not see it, and HTTP's rules about it are about credentials for the origin.
+        x.headers.remove(header::AUTHORIZATION);
+    }
+    Ok(())
 }
 
 async fn signed_in(x: &mut Exchange, users: &BasicAuth, client: Option<IpAddr>) -> Result<(), No> {
@@ -122,10 +151,6 @@ async fn signed_in(x: &mut Exchange, users: &BasicAuth, client: Option<IpAddr>) 
     }
     x.note(Fact::Gate(Gate::SignedIn, name.clone()));
     x.user = Some(name.into());
-    if !users.pass {
-        // It was for us: the origin does not see it, and HTTP's rules about it are about credentials for the origin.
-        x.headers.remove(header::AUTHORIZATION);
-    }
     Ok(())
 }
 
@@ -140,14 +165,14 @@ fn refused(routed: Routed, no: No) -> Ready {
     ready
 }
 
-fn sent_elsewhere(routed: Routed, acts: &Acts, redirect: &Redirect) -> Ready {
+fn sent_elsewhere(routed: Routed, acts: &Acts, redirect: &Redirect, protected: bool) -> Ready {
     let Routed { mut x, route, .. } = routed;
     let mut headers = HeaderMap::new();
     let location = redirect.location(&vars(&x, &route, acts));
     let shown = location.as_ref().and_then(|to| to.to_str().ok()).unwrap_or("").to_owned();
     headers.extend(location.map(|to| (header::LOCATION, to)));
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    if acts.protects() {
+    if protected {
         // Caches behind us would send it to those who are not let in.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
     }

@@ -108,8 +108,7 @@ pub(super) fn judge(
     if job.shared.epoch() != job.question.snapshot.epoch {
         return refused(Store::ConfigChanged);
     }
-    let rule = job.question.route.rule_in(&job.question.snapshot);
-    if rule.and_then(|rule| rule.acts.as_ref()).is_some_and(|acts| acts.unshared()) {
+    if job.question.route.unshared_in(&job.question.snapshot) {
         return refused(Store::Protected);
     }
     if tags.len() > TAGS_MAX {

@@ -45,7 +45,7 @@ pub fn manner(
         return Err(why);
     }
     // What only some may see is nobody else's, whatever the origin says of it.
-    if route.rule_in(snapshot).and_then(|rule| rule.acts.as_ref()).is_some_and(|acts| acts.unshared()) {
+    if route.unshared_in(snapshot) {
         return Err(Lookup::Protected);
     }
     samovar_policy::may_look(facts, wishes).map_err(|why| {

@@ -17,6 +17,7 @@ mod exchange;
 mod fill;
 mod finish;
 mod gate;
+mod held;
 mod instead;
 mod interim;
 mod keep;

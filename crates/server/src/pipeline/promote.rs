@@ -46,7 +46,7 @@ pub(super) fn consider(x: &mut Exchange, route: &Route, entry: &Arc<Entry>, deci
         x.note(Fact::Hot(Hot::RuleOff));
         return;
     }
-    if let Some(why) = kept_out(rule) {
+    if let Some(why) = kept_out(rule, route.gated_in(&snapshot)) {
         x.note(Fact::Hot(why));
         return;
     }
@@ -69,20 +69,20 @@ pub(super) fn consider(x: &mut Exchange, route: &Route, entry: &Arc<Entry>, deci
 }
 
 /// Why no answer of a rule is hot: it looks at each request, or what it tells clients differs between them.
-fn kept_out(rule: &Rule) -> Option<Hot> {
-    let acts = rule.acts.as_ref()?;
-    if acts.gates() {
+fn kept_out(rule: &Rule, gated: bool) -> Option<Hot> {
+    if gated {
         return Some(Hot::Gated);
     }
+    let acts = rule.acts.as_ref()?;
     acts.client_fields_differ().then_some(Hot::ClientFields)
 }
 
-/// Why an entry could not be hot whatever asked for it, for `explain`.
-pub fn barred(rule: &Rule, entry: &Entry, decision: &ReuseDecision) -> Option<Hot> {
+/// Why an entry could not be hot whatever asked for it, for `explain`. `gated` says that each request is looked at.
+pub fn barred(rule: &Rule, gated: bool, entry: &Entry, decision: &ReuseDecision) -> Option<Hot> {
     if !rule.hot.enabled {
         return Some(Hot::RuleOff);
     }
-    if let Some(why) = kept_out(rule) {
+    if let Some(why) = kept_out(rule, gated) {
         return Some(why);
     }
     if decision.verdict != Verdict::Serve {
@@ -107,7 +107,7 @@ fn grant(
     entry: &Arc<Entry>,
     decision: &ReuseDecision,
 ) -> Result<(), Hot> {
-    if let Some(why) = barred(rule, entry, decision) {
+    if let Some(why) = barred(rule, route.gated_in(snapshot), entry, decision) {
         return Err(why);
     }
     let target = match (x.uri.authority(), x.uri.path_and_query()) {
@@ -177,8 +177,8 @@ fn grant(
 /// Whether a HEAD of the same target would come to the same entry under the same rule: rules may choose by method.
 fn heads_alike(x: &Exchange, route: &Route) -> bool {
     route_as(x, &Method::HEAD).is_ok_and(|(head, _)| {
-        (head.site, head.rule, &head.key, head.relevant_cookies)
-            == (route.site, route.rule, &route.key, route.relevant_cookies)
+        (head.site, head.rule, &head.held, &head.key, head.relevant_cookies)
+            == (route.site, route.rule, &route.held, &route.key, route.relevant_cookies)
     })
 }
 

@@ -3,6 +3,7 @@
 use super::arrive::{Arrived, RequestBody};
 use super::coding;
 use super::exchange::{Exchange, Route};
+use super::held::{held_at, held_facts};
 use super::page::Page;
 use super::respond::Ready;
 use super::upload;
@@ -11,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_cache::Cache;
 use samovar_policy::{LifetimeWish, Wishes};
 use samovar_reason::{Change, Coding, Explain, Lookup, Route as Why};
-use samovar_rules::{CodingWish, RequestParts, Rewritten, Site, TargetId};
+use samovar_rules::{CodingWish, RequestParts, Rewritten, Rule, Site, TargetId};
 use samovar_trace::Fact;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -104,6 +105,7 @@ pub fn settled(snapshot: &Snapshot, routed: samovar_rules::Routed<'_>) -> (Route
         Fact::Key(Arc::clone(&routed.key.0)),
     ];
     facts.extend(routed.document.map(Fact::Document));
+    facts.extend(held_facts(&routed.held));
     let rewritten = routed.rewritten.map(Arc::new);
     if let Some(to) = &rewritten {
         facts.push(rewritten_fact(to));
@@ -118,6 +120,7 @@ pub fn settled(snapshot: &Snapshot, routed: samovar_rules::Routed<'_>) -> (Route
     let route = Route {
         site,
         rule,
+        held: held_at(routed.site, &routed.held),
         target: routed.target,
         host: routed.host,
         path: routed.path,
@@ -191,6 +194,10 @@ pub fn wishes_for<'s>(snapshot: &'s Snapshot, route: &Route, of_files: bool) -> 
     let (Some(site), Some(rule)) = (route.site_in(snapshot), route.rule_in(snapshot)) else {
         return Cow::Owned(Wishes { lifetime: LifetimeWish::Never, ..Wishes::default() });
     };
+    let excluded = |rule: &Rule| rule.wishes.lifetime == LifetimeWish::Never;
+    if route.held_in(snapshot).any(excluded) {
+        return Cow::Owned(Wishes { lifetime: LifetimeWish::Never, ..rule.wishes.clone() });
+    }
     let rule = if of_files { snapshot.settings.rule_for(site, rule, site.fallback) } else { rule };
     if rule.wishes.lifetime != LifetimeWish::UntilChanged || snapshot.tells_changes(route, of_files) {
         return Cow::Borrowed(&rule.wishes);

@@ -113,6 +113,17 @@ pub(crate) static SITE: Table = Table {
                 "{ concurrent_max = 100, queue_max = 50 }",
             )
             .absent("no bound but the upstream's"),
+            Key::new(
+                "ambiguous_paths",
+                Kind::Word(&[
+                    ("refuse", "answer them with 400"),
+                    ("pass", "send them on; guards hold for all that they may be read as"),
+                ]),
+                "What becomes of paths that origins read in different ways, where a rule lets in only some, counts, or says \
+                 `never`: an encoded or backward slash, an encoded dot or a `;` in a dot segment, NUL, invalid UTF-8.",
+                "\"pass\"",
+            )
+            .or("\"refuse\""),
             Key::new("cache", Kind::Bool, "`false` turns caching off for the whole site.", "false").or("true"),
             Key::new("cache_status", Kind::Bool, "Send `Cache-Status` (RFC 9211) with our reason on every answer.", "false")
                 .or("true"),

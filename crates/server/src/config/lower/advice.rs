@@ -252,7 +252,21 @@ pub(super) fn site(table: &Checked, site: &Site, takes: Takes, work: &mut Work<'
             "add `default = true`, or leave it out",
         );
     }
+    ambiguous_paths(table, site, work);
     languages(site, table, work);
+}
+
+/// What is passed on is still held to every guard that it may be read as, but nobody knows all ways of reading.
+fn ambiguous_paths(table: &Checked, site: &Site, work: &mut Work<'_>) {
+    let Some(node) = table.get("ambiguous_paths") else { return };
+    if !site.guards.any() {
+        let message = "`ambiguous_paths` changes nothing: no rule of the site lets in only some, counts, or says `never`";
+        work.warning(Code::NoEffect, &node.span, message, "leave it out");
+    } else if node.text() == Some("pass") {
+        let message = "paths that the origin may read as another rule's are sent on";
+        let hint = "leave it out, unless the origin needs such paths; then guard them there, too";
+        work.warning(Code::Exposure, &node.span, message, hint);
+    }
 }
 
 /// A declared language twice is a slip that changes nothing.

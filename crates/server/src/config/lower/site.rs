@@ -10,7 +10,7 @@ use crate::config::settings::{AccessLog, Certificate, TargetSettings};
 use crate::config::tree::{Checked, Node, Span, Value};
 use crate::config::upstreams::{FastCgiTarget, Place, Protocol, UpstreamSettings};
 use samovar_origin::{FilesSettings, UpstreamLimits};
-use samovar_rules::{Rule, Site, TargetId};
+use samovar_rules::{Guards, Rule, Site, TargetId};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -99,18 +99,22 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
         rule.ignore_cookies.extend(not_in_key.collect::<Vec<_>>());
     }
     balance::gate(table, &name, None, work);
+    let index = index_of(table, index, &handlers);
+    let refuses = table.get("ambiguous_paths").and_then(Node::text) != Some("pass");
+    let guards = Guards::new(&rules, &otherwise, refuses);
     let site = Site {
         name: name.into(),
         hosts,
         ports: ports(table),
         default,
         canonical_host: canonical,
-        index: index_of(table, index, &handlers),
+        index,
         handlers,
         fallback,
         rules,
         otherwise: Arc::new(otherwise),
         cache_status: table.bool("cache_status").unwrap_or(true),
+        guards,
     };
     advice::site(table, &site, takes, work);
     certificate(table, &site, work);
@@ -397,6 +401,7 @@ fn hidden(site: &str, rules: &[Rule], spans: &[Span], work: &mut Work<'_>) {
         rules: rules.to_vec(),
         otherwise: Arc::default(),
         cache_status: true,
+        guards: Guards::default(),
     };
     for (id, by) in samovar_rules::hidden_rules(&probe) {
         let span_of = |id: &str| rules.iter().position(|r| *r.id == *id).and_then(|i| spans.get(i)).cloned();
