@@ -4,6 +4,7 @@
 //! Not here: the protocol (`layer`), clocks (the server's [`CoreSide::now_ns`]).
 
 use crate::head::{Head, HeadLimits};
+use crate::heads::{Heads, Share as HeadShare};
 use crate::layer::Layer;
 use crate::limits::{Allowance, Limits, Overdue, Pace, SHED_MS, Wait, overdue};
 use crate::map::{Grant, HotMap, MapBounds};
@@ -90,6 +91,8 @@ pub struct Hub {
     engines: Cell<u64>,
     /// Memory that single connections hold beside what each has, bytes.
     held_bytes: Cell<u64>,
+    /// What of it heads of requests take.
+    pub(crate) heads: Heads,
     conns: RefCell<Register>,
     cursor: Cell<usize>,
 }
@@ -113,6 +116,7 @@ impl Hub {
             map: RefCell::new(HotMap::new(bounds)),
             head_limits: Cell::new(HeadLimits::of(&limits)),
             allowance: Cell::new(Allowance::of(&limits)),
+            heads: Heads::new(limits.heads_max_bytes),
             limits: RefCell::new(limits),
             scratch_in: Cell::default(),
             scratch_out: Cell::default(),
@@ -165,6 +169,23 @@ impl Hub {
         self.connections() as u64 * CONNECTION_BYTES + engines + self.held_bytes.get()
     }
 
+    /// Memory that heads of requests take, bytes; see [`Limits::heads_max_bytes`].
+    pub fn heads_bytes(&self) -> u64 {
+        self.heads.bytes()
+    }
+
+    /// Has heads that were begun first give way until there is room for so many more bytes; `false` if there is none.
+    pub(crate) fn make_room_for_heads(&self, more_bytes: u64) -> bool {
+        while self.heads.is_beyond(more_bytes) {
+            let conns = self.conns.borrow();
+            let at = |place: usize| conns.places.get(place).and_then(Option::as_ref);
+            let Some(conn) = self.heads.give_up_first(at, |conn| &conn.head) else { return false };
+            conn.overdue.set(Some(Overdue::Limit(Reject::HeadGaveWay)));
+            conn.wake();
+        }
+        true
+    }
+
     /// Makes an answer hot on this core. `Err` says why not; nothing breaks.
     pub fn grant(&self, grant: Grant) -> Result<(), Hot> {
         let now_ms = self.now_ms();
@@ -180,6 +201,7 @@ impl Hub {
     pub fn set_limits(&self, limits: Limits) {
         self.head_limits.set(HeadLimits::of(&limits));
         self.allowance.set(Allowance::of(&limits));
+        self.heads.set_max_bytes(limits.heads_max_bytes);
         self.limits.replace(limits);
     }
 
@@ -227,6 +249,9 @@ impl Hub {
             map.sweep(now_ms, self.side.epoch(), 256);
         }
         let conns = self.conns.borrow();
+        self.heads.tidy(|place, number| {
+            conns.places.get(place).and_then(Option::as_ref).is_some_and(|conn| conn.head.is(number))
+        });
         let limits = self.limits.borrow();
         let len = conns.places.len();
         for _ in 0..(len / 8).max(256).min(len) {
@@ -278,6 +303,10 @@ pub(crate) struct Conn {
     pub(crate) rejected: Cell<Option<Reject>>,
     /// Memory it holds beside what every connection does, bytes.
     held_bytes: Cell<u64>,
+    /// What of it heads of requests take.
+    head: HeadShare,
+    /// The head that is being answered, if it is a large one, bytes.
+    pub(crate) answered_head_bytes: Cell<u64>,
     /// Interim answers to the request in the engine's hands, not yet in line.
     interim: RefCell<Vec<Bytes>>,
     /// How many bytes of them this request has had.
@@ -316,6 +345,8 @@ impl Conn {
             of_the_server: Cell::new(false),
             rejected: Cell::new(None),
             held_bytes: Cell::new(0),
+            head: HeadShare::default(),
+            answered_head_bytes: Cell::new(0),
             interim: RefCell::default(),
             interim_bytes: Cell::new(0),
         }
@@ -328,6 +359,7 @@ impl Conn {
     pub(crate) fn forget(&self) {
         self.has_engine(false);
         self.holds(0);
+        self.hub.heads.hold(&self.head, self.place, 0, false);
         self.hub.forget(self.place);
     }
 
@@ -348,6 +380,20 @@ impl Conn {
             self.held_bytes.set(bytes);
             let all = &self.hub.held_bytes;
             all.set((all.get() + bytes).saturating_sub(before));
+        }
+    }
+
+    /// So much it holds of heads now, beside the one being answered; `unfinished`: one that is not whole yet. Where that is
+    /// too much for the core, those begun first give way.
+    pub(crate) fn holds_heads(&self, bytes: u64, unfinished: bool) {
+        let bytes = bytes + self.answered_head_bytes.get();
+        if bytes == 0 && self.head.bytes() == 0 {
+            return;
+        }
+        let grown = bytes > self.head.bytes();
+        self.hub.heads.hold(&self.head, self.place, bytes, unfinished);
+        if grown {
+            self.hub.make_room_for_heads(0);
         }
     }
 

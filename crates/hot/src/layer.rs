@@ -165,6 +165,7 @@ impl<S> Layer<S> {
     fn answered(&mut self, cx: &Context<'_>) {
         self.state = State::Idle;
         let conn = &self.conn.0;
+        conn.answered_head_bytes.set(0);
         conn.body_dropped.set(false);
         conn.answering.set(false);
         conn.ahead.set(false);
@@ -193,7 +194,10 @@ impl<S: Wire> Layer<S> {
     fn settle_input(&mut self) {
         self.input.settle(&self.conn.0.hub.scratch_in);
         self.out.settle(&self.conn.0.hub.scratch_out);
-        let held = self.input.own_bytes() + self.out.own_bytes() + self.io.own_bytes();
+        let input = self.input.own_bytes();
+        self.conn.0.holds_heads(input as u64, matches!(self.state, State::Idle) && !self.input.is_empty());
+        let answered = usize::try_from(self.conn.0.answered_head_bytes.get()).unwrap_or(usize::MAX);
+        let held = input.saturating_add(answered) + self.out.own_bytes() + self.io.own_bytes();
         self.conn.0.holds(held as u64);
     }
 
@@ -367,7 +371,14 @@ impl<S: Wire> Layer<S> {
                 self.wait_for(Wait::Nothing, false);
                 return Poll::Pending;
             }
-            let room = AHEAD_BYTES - self.input.len();
+            // Where memory is short what comes ahead waits in the socket; one byte tells that something does.
+            let short = self.conn.0.hub.heads.is_half_full();
+            if short && !self.input.is_empty() {
+                self.conn.0.ahead.set(true);
+                self.wait_for(Wait::Nothing, false);
+                return Poll::Pending;
+            }
+            let room = if short { 1 } else { AHEAD_BYTES - self.input.len() };
             let filled = self.input.poll_fill(&mut self.io, cx, &self.conn.0.hub.scratch_in, room);
             let Poll::Ready(filled) = filled else {
                 self.settle_input();

@@ -53,6 +53,7 @@
 //! any log. The layer counts nothing; it tells the server's [`CoreSide`].
 
 pub mod head;
+mod heads;
 mod hub;
 mod inbuf;
 mod layer;

@@ -12,6 +12,9 @@ pub struct Limits {
     pub line_max_bytes: usize,
     /// Longest head, from the request line to the empty line; longer → 431. Values above 256 KiB mean 256 KiB.
     pub head_max_bytes: usize,
+    /// Memory of a core for heads that are not whole yet, for large ones that are being answered, and for what comes ahead of
+    /// an answer, bytes. Where it is used up the head that was begun first gives way.
+    pub heads_max_bytes: u64,
     /// Most field lines; more → 431. Values above 256 mean 256.
     pub fields_max: usize,
     /// Largest request body, `None` for any; larger → 413.
@@ -42,6 +45,7 @@ impl Default for Limits {
         Limits {
             line_max_bytes: 16 << 10,
             head_max_bytes: 64 << 10,
+            heads_max_bytes: 64 << 20,
             fields_max: 100,
             body_max_bytes: None,
             head_timeout_ms: 15_000,

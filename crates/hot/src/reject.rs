@@ -34,12 +34,14 @@ pub fn status(reject: Reject) -> StatusCode {
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
         }
         Reject::BodyTooLarge | Reject::BodyTooLargeHere => StatusCode::PAYLOAD_TOO_LARGE,
-        Reject::HeadTimeout | Reject::BodyTimeout | Reject::IdleTimeout | Reject::SendTimeout => {
-            StatusCode::REQUEST_TIMEOUT
-        }
+        Reject::HeadTimeout
+        | Reject::HeadGaveWay
+        | Reject::BodyTimeout
+        | Reject::IdleTimeout
+        | Reject::SendTimeout => StatusCode::REQUEST_TIMEOUT,
         Reject::BadExpect => StatusCode::EXPECTATION_FAILED,
         Reject::ConnectMethod => StatusCode::NOT_IMPLEMENTED,
-        Reject::Stopping | Reject::TooManyConnections | Reject::TooManyFromAddress => {
+        Reject::Stopping | Reject::HeadsFull | Reject::TooManyConnections | Reject::TooManyFromAddress => {
             StatusCode::SERVICE_UNAVAILABLE
         }
     }

@@ -23,6 +23,8 @@ reasons! {
         BodyTooLarge = "body-too-large", "the body exceeds the limit", "raise `limits.body_max_bytes`";
         BodyTooLargeHere = "body-too-large-here", "the body exceeds the limit that holds for this path", "raise the rule's or the site's `body_max_bytes`";
         HeadTimeout = "head-timeout", "the head did not arrive in time", "raise `limits.head_timeout`";
+        HeadGaveWay = "head-gave-way", "the memory for heads of requests was used up, and of those unfinished this was begun first", "send the head at once; or raise `memory.size`, of which heads get an eighth";
+        HeadsFull = "heads-full", "the memory for heads of requests is used up by requests under way", "ask again; or raise `memory.size`, of which heads get an eighth, or lower `limits.head_max_bytes`";
         BodyTimeout = "body-timeout", "the body did not arrive in time", "raise `limits.body_timeout`";
         IdleTimeout = "idle-timeout", "nothing came on the connection for a while", "";
         SendTimeout = "send-timeout", "the client did not take the answer in time", "raise `limits.send_timeout`";

@@ -42,6 +42,8 @@ pub struct CoreCounters {
     pub closed: Counter,
     /// Memory that open connections take, bytes, as last counted.
     pub connections_bytes: Counter,
+    /// Of these, for heads of requests: unfinished, or large and being answered.
+    pub heads_bytes: Counter,
     /// Connections that have changed to another protocol, as last counted.
     pub upgraded: Counter,
     /// Requests refused at the door, and connections turned away.

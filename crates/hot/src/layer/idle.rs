@@ -4,6 +4,7 @@
 
 use super::{Layer, State};
 use crate::head::{self, Head, Persistence};
+use crate::heads::LARGE_BYTES;
 use crate::hub::{ConnHandle, HotHit};
 use crate::limits::{Overdue, Wait};
 use crate::map::HotMap;
@@ -90,11 +91,21 @@ impl<S: Wire> Layer<S> {
             if self.eof {
                 return Poll::Ready(Ok(false));
             }
+            if !self.input.is_empty() && self.conn.0.hub.heads.is_waiting() {
+                // Whoever gave way has its turn first.
+                cx.waker().wake_by_ref();
+                self.wait_for(Wait::Head, false);
+                return Poll::Pending;
+            }
             match self.input.poll_fill(&mut self.io, cx, &self.conn.0.hub.scratch_in, usize::MAX) {
                 Poll::Ready(filled) => self.eof = filled? == 0,
                 // What has come is read first, whoever closes: a request may have been on its way.
                 Poll::Pending if self.input.is_empty() && self.has_had_its_time() => {
                     return Poll::Ready(Ok(false));
+                }
+                Poll::Pending if !self.input.is_empty() && self.conn.0.hub.heads.is_flooded() => {
+                    self.refuse_head(Reject::HeadGaveWay);
+                    return Poll::Ready(Ok(true));
                 }
                 Poll::Pending => {
                     let wait = if self.input.is_empty() { Wait::Idle } else { Wait::Head };
@@ -137,7 +148,7 @@ impl<S: Wire> Layer<S> {
     fn overdue_while_idle(&mut self, over: Overdue) -> Option<io::Result<bool>> {
         let Overdue::Limit(why) = over else { return None };
         match why {
-            Reject::HeadTimeout if !self.input.is_empty() => {
+            Reject::HeadTimeout | Reject::HeadGaveWay if !self.input.is_empty() => {
                 self.refuse_head(why);
                 Some(Ok(true))
             }
@@ -154,8 +165,21 @@ impl<S: Wire> Layer<S> {
         }
     }
 
+    /// Whether a large head may go to the engine, which holds it until its answer is made: then it is counted there.
+    fn has_room_for(&self, head_bytes: usize) -> bool {
+        let conn = &self.conn.0;
+        // Its own buffer is given back when the engine takes the head; until then it is no longer an unfinished one.
+        conn.holds_heads(0, false);
+        conn.hub.make_room_for_heads(head_bytes as u64)
+    }
+
     fn begin_cold(&mut self, state: State, now_ns: u64) {
         let conn = &self.conn.0;
+        if let State::Head { left, .. } = state
+            && left > LARGE_BYTES
+        {
+            conn.answered_head_bytes.set(left as u64);
+        }
         conn.requests.set(conn.requests.get() + 1);
         conn.arrival_ns.set(now_ns);
         conn.rejected.set(None);
@@ -230,6 +254,9 @@ impl<S: Wire> Layer<S> {
             Ok((len_bytes, ends)) => {
                 input.consume(len_bytes);
                 Ok(ends.then_some(Heads::Ended))
+            }
+            Err(Heads::Cold(State::Head { left, .. })) if left > LARGE_BYTES && !self.has_room_for(left) => {
+                Ok(Some(Heads::Rejected(Reject::HeadsFull)))
             }
             Err(what) => Ok(Some(what)),
         }

@@ -18,6 +18,7 @@ mod worker;
 pub use accept::{BACKLOG, Listener, bind, once_free, too_few_files};
 pub use banner::{about, banner, show_address};
 pub use inside::Inside;
+pub use side::heads_max_bytes;
 pub use signals::{Signals, Wish};
 pub use tls::acceptor;
 pub use worker::start;

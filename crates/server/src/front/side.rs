@@ -126,13 +126,23 @@ impl Side {
     }
 }
 
-/// The limits of connections as the layer takes them.
-pub fn limits(settings: &Settings) -> Limits {
+/// The part of the memory that heads of requests may take.
+const HEADS_SHARE: u64 = 8;
+
+/// What all cores' connections may hold for heads of requests, bytes.
+pub fn heads_max_bytes(settings: &Settings) -> u64 {
+    settings.memory.size_bytes / HEADS_SHARE
+}
+
+/// The limits of connections as the layer takes them, for one of so many cores.
+pub fn limits(settings: &Settings, cores: usize) -> Limits {
     let l = &settings.limits;
     let ms = |d: std::time::Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     Limits {
         line_max_bytes: l.line_max_bytes,
         head_max_bytes: l.head_max_bytes,
+        // Room for a whole head, whatever the share comes to.
+        heads_max_bytes: (heads_max_bytes(settings) / cores.max(1) as u64).max(2 * l.head_max_bytes as u64),
         fields_max: l.fields_max,
         body_max_bytes: l.body_max_bytes,
         head_timeout_ms: ms(l.head_timeout),

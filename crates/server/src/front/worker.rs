@@ -167,7 +167,8 @@ async fn drain(core: &Core, hub: &Hub, listening: Vec<JoinHandle<()>>) {
 pub(super) fn hub_of(core: &Rc<Core>) -> Rc<Hub> {
     let snapshot = core.shared.snapshot();
     let side = Rc::new(Side { core: Rc::clone(core) });
-    let hub = Hub::with(side, limits(&snapshot.settings), bounds(&snapshot.settings));
+    let hub =
+        Hub::with(side, limits(&snapshot.settings, core.shared.counters.len()), bounds(&snapshot.settings));
     let _ = core.hub.set(Rc::clone(&hub));
     hub
 }
@@ -191,12 +192,13 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
         if core.shared.epoch() != epoch {
             let snapshot = core.shared.snapshot();
             epoch = snapshot.epoch;
-            hub.set_limits(limits(&snapshot.settings));
+            hub.set_limits(limits(&snapshot.settings, core.shared.counters.len()));
             hub.set_bounds(bounds(&snapshot.settings));
         }
         let connections = hub.connections_bytes() + core.tunnels_bytes.get();
         core.counters.upgraded.set(core.tunnels.get() as u64);
         core.counters.connections_bytes.set(connections);
+        core.counters.heads_bytes.set(hub.heads_bytes());
         {
             let map = hub.map();
             core.counters.hot_entries.set(map.entries() as u64);

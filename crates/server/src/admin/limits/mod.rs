@@ -7,7 +7,7 @@ mod system;
 
 use super::shapes::LimitShape;
 use crate::config::{self, Budget, Settings};
-use crate::front::about;
+use crate::front::{about, heads_max_bytes};
 use crate::metrics::{CoreCounters, Counter};
 use crate::state::Shared;
 use crate::upstream::Upstream;
@@ -138,6 +138,12 @@ fn own(app: &Shared) -> Vec<LimitShape> {
             Value::Bytes(settings.memory.size_bytes),
             Some(parts.iter().map(|p| p.1).sum()),
         ),
+        row(
+            "memory",
+            "heads_max",
+            Value::Bytes(heads_max_bytes(settings)),
+            Some(app.counters.iter().map(|core| core.heads_bytes.get()).sum()),
+        ),
         row("memory", "entry_max", Value::Bytes(settings.memory.entry_max_bytes), None),
         row("hot", "max_bytes", Value::Bytes(settings.hot.max_bytes), None),
         // Of the core with most.
@@ -173,6 +179,10 @@ fn own(app: &Shared) -> Vec<LimitShape> {
     let refused = |why: Reject| Some(app.counters.iter().map(|core| core.by_reject.get(why)).sum());
     for (row, why) in rows.iter_mut().zip([Reject::TooManyConnections, Reject::TooManyFromAddress]) {
         (row.refused, row.binds) = (refused(why), row.number.is_some_and(|n| row.used >= Some(n)));
+    }
+    if let Some(row) = rows.iter_mut().find(|row| row.name == "memory.heads_max") {
+        row.refused = refused(Reject::HeadGaveWay).zip(refused(Reject::HeadsFull)).map(|(a, b)| a + b);
+        row.binds = row.used.zip(row.number).is_some_and(|(used, max)| used >= max);
     }
     for named in snapshot.gates().all() {
         let (g, stats) = (&named.settings, named.gate.stats());
@@ -299,6 +309,7 @@ fn whence(settings: &Settings, name: &str, line: Option<usize>, file: Option<&st
         "log.traces_max_bytes" if settings.traces_bytes() < settings.log.traces_max_bytes => {
             Some("an eighth of memory.size at most".to_owned())
         }
+        "memory.heads_max" => Some("an eighth of memory.size".to_owned()),
         "memory.entry_max" if line.is_none() => Some("an eighth of memory.size".to_owned()),
         _ => None,
     };
