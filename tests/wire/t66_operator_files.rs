@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+// What is looked for in messages is a single word: where they are longer than a line they are wrapped.
+
 /// A named pipe that nobody writes to.
 fn pipe(folder: &Folder, name: &str) -> PathBuf {
     let path = folder.path(name);
@@ -51,12 +53,11 @@ fn a_pipe_is_no_configuration() {
     ] {
         let (code, told) = ends(args);
         let device = args.contains(&"/dev/zero");
-        assert!(told.contains(if device { "it is a device" } else { "it is a pipe" }), "{args:?}: {told}");
+        assert!(told.contains(if device { "device," } else { "(FIFO)" }), "{args:?}: {told}");
         assert_eq!(code, Some(1), "{args:?}: {told}");
     }
     let config = folder.write("samovar.toml", SITE);
-    let (server, said) =
-        (Server::start(&["--config", text(&config)]), "it is a pipe (FIFO), not a regular file");
+    let (server, said) = (Server::start(&["--config", text(&config)]), "(FIFO)");
     pipe(&folder, "samovar.toml");
     server.signal("HUP");
     soon("the refused reload", || server.said().contains(said).then_some(()));
@@ -81,7 +82,7 @@ fn a_pipe_holds_no_users_and_no_certificate() {
     let config = folder.write("samovar.toml", guarded);
     pipe(&folder, "users");
     let (code, told) = ends(&["check", "--config", text(&config)]);
-    assert!(code == Some(0) && told.contains("it is a pipe"), "a warning: {told}");
+    assert!(code == Some(0) && told.contains("(FIFO)"), "a warning: {told}");
     let server = Server::start(&["--config", text(&config)]);
     // ann:secret
     let get = || server.get("/page.txt", &[("Authorization", "Basic YW5uOnNlY3JldA==")]);
@@ -127,4 +128,77 @@ fn two_processes_change_one_file() {
     let beside: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert!(!beside.contains(&".samovar.toml.4712.new".into()), "removed by the next change: {beside:?}");
     assert!(other.exists(), "what others wrote is not touched");
+}
+
+/// A private key that everybody can read works, and is told of.
+#[test]
+fn a_private_key_for_everybody_to_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    folder.write("files/page.txt", "page");
+    for name in ["a.pem", "a.key"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/server/tests/tls").join(name);
+        std::fs::copy(from, folder.path(name)).unwrap();
+    }
+    let config = folder.write(
+        "samovar.toml",
+        "config = 1\n[server]\nlisten = [\"https://127.0.0.1:0\"]\n[[site]]\nname = \"s\"\nhosts = [\"a.example\"]\n\
+         files = \"files\"\ncertificate = \"a.pem\"\ncertificate_key = \"a.key\"\n",
+    );
+    let check = |mode: u32| {
+        std::fs::set_permissions(folder.path("a.key"), std::fs::Permissions::from_mode(mode)).unwrap();
+        let (code, told) = ends(&["check", "--config", text(&config)]);
+        assert_eq!(code, Some(0), "{told}");
+        (told.contains("exposure") && told.contains("samovar.toml:9:"), told)
+    };
+    for (mode, open) in [(0o644, true), (0o640, false), (0o600, false), (0o602, true)] {
+        let (told_of, told) = check(mode);
+        assert_eq!(told_of, open, "{mode:03o}: {told}");
+    }
+}
+
+/// Without a configuration file a change is in memory: that is told, and no line of a file is shown.
+#[test]
+fn a_change_without_a_file_is_told_to_be_in_memory_only() {
+    let folder = Folder::new();
+    folder.write("page.txt", "page");
+    let server = Server::start(&[text(&folder.0)]);
+    let output = server.ask(&["rule", "add", "path=/x", "never=true"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && told.contains("in memory only, and gone at the next start"), "{told}");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row: Vec<&str> = shown.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[2], "-", "{shown}");
+    let listed = server.json(&["rule", "list"]);
+    assert!(listed[0]["line"].is_null(), "{listed}");
+    let changed = server.json(&["rule", "add", "path=/y", "never=true"]);
+    assert_eq!(changed["kept"], false, "{changed}");
+    // With a file there is nothing to tell.
+    folder.write("files/page.txt", "page");
+    let config = folder.write("samovar.toml", SITE);
+    let server = Server::start(&["--config", text(&config)]);
+    let changed = server.json(&["rule", "add", "path=/x", "never=true"]);
+    assert_eq!(
+        (changed["kept"].as_bool(), changed["warnings"].as_array().map(Vec::len)),
+        (Some(true), Some(0))
+    );
+    assert!(changed["rules"][0]["line"].as_u64() >= Some(6), "{changed}");
+}
+
+/// What an error page repeats of the path is taken for nothing but what it is.
+#[test]
+fn error_pages_are_not_sniffed() {
+    let folder = Folder::new();
+    let server = Server::start(&[text(&folder.0)]);
+    for accept in ["text/html", "application/json", "text/plain", "*/*"] {
+        for path in ["/none/<script>", "/%00", "/"] {
+            let answer = server.get(path, &[("Accept", accept)]);
+            assert!(answer.status >= 400, "{path}: {}", answer.line);
+            assert_eq!(answer.field("x-content-type-options"), Some("nosniff"), "{accept} {path}");
+        }
+    }
+    let mut refused = server.connect();
+    refused.send("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+    let answer = refused.answer("GET");
+    assert_eq!((answer.status, answer.field("x-content-type-options")), (400, Some("nosniff")));
 }

@@ -16,7 +16,8 @@ fn pem(name: &str) -> String {
 
 fn write_pair(folder: &Folder, name: &str) {
     folder.write(&format!("{name}.pem"), pem(&format!("{name}.pem")));
-    folder.write(&format!("{name}.key"), pem(&format!("{name}.key")));
+    let key = folder.write(&format!("{name}.key"), pem(&format!("{name}.key")));
+    std::fs::set_permissions(key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
 }
 
 /// Two sites before one origin, each with its certificate.

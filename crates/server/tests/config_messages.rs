@@ -63,7 +63,17 @@ fn errors_in_the_tables_of_the_server() {
         ("[memory]\nsize = \"101%\"", "bad-value", "3:8", "share like"),
         ("[memory]\nsize = true", "wrong-type", "3:8", "not true or false"),
         ("[hot]\ntreshold = 3", "unknown-key", "3:1", "did you mean `threshold`?"),
-        ("[hot]\nmembers = 3", "unknown-key", "3:1", "`[[upstream]]`"),
+        ("[hot]\nmembers = 3", "unknown-key", "3:1", "did you mean `members` in `[[upstream]]`?"),
+        ("[server]\nformat = \"json\"", "unknown-key", "3:1", "did you mean `format` in `[log]`?"),
+        ("[server]\naccess_log = \"off\"", "unknown-key", "3:1", "did you mean `access` in `[log]`?"),
+        ("[server]\nlog_format = \"json\"", "unknown-key", "3:1", "did you mean `format` in `[log]`?"),
+        ("[limits]\nmemory_size = \"1 GiB\"", "unknown-key", "3:1", "did you mean `size` in `[memory]`?"),
+        (
+            "[server]\nhead_timout = \"1s\"",
+            "unknown-key",
+            "3:1",
+            "did you mean `head_timeout` in `[limits]`?",
+        ),
         ("[hot]\nenabled = \"true\"", "wrong-type", "3:11", "without quotes: true"),
         ("[log]\nformat = \"xml\"", "unknown-word", "3:10", "\"json\""),
     ];

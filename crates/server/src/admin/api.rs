@@ -254,11 +254,11 @@ async fn rule_list(State(app): State<App>, Query(ask): Query<SiteAsk>) -> Result
 }
 
 fn rules(app: &App, site: &str) -> Result<Vec<RuleShape>, Fail> {
-    let text = app.text();
+    let (text, file) = (app.text(), app.file().is_some());
     let listed = config::list_rules(&text, site).map_err(bad)?;
     Ok(listed
         .into_iter()
-        .map(|r| RuleShape { site: r.site, id: r.id, line: r.line, words: r.words })
+        .map(|r| RuleShape { site: r.site, id: r.id, line: file.then_some(r.line), words: r.words })
         .collect())
 }
 
@@ -318,7 +318,8 @@ fn change(
 ) -> Result<Json<Changed>, Fail> {
     // Rules are named by their place if by nothing else, so the answer lists those of the whole file.
     let warnings = app.edit(Others::Taken, edit).map_err(bad)?;
-    Ok(Json(Changed { warnings, epoch: app.epoch(), rules: rules(app, site)? }))
+    let kept = app.file().is_some();
+    Ok(Json(Changed { warnings, epoch: app.epoch(), kept, rules: rules(app, site)? }))
 }
 
 fn position(text: &str) -> Result<Position, Fail> {
@@ -346,7 +347,7 @@ async fn reload(State(app): State<App>) -> Result<Json<Changed>, Fail> {
     let warnings = app.reload().map_err(bad)?;
     // Several sites have several lists; the answer tells of the change, not of all of them.
     let rules = rules(&app, "").unwrap_or_default();
-    Ok(Json(Changed { warnings, epoch: app.epoch(), rules }))
+    Ok(Json(Changed { warnings, epoch: app.epoch(), kept: app.file().is_some(), rules }))
 }
 
 /// Prometheus.

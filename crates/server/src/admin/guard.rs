@@ -49,8 +49,7 @@ impl Guard {
         match &self.token {
             None => Ok(()),
             Some(token) => {
-                let given =
-                    headers.get(header::AUTHORIZATION).and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
+                let given = headers.get(header::AUTHORIZATION).and_then(|v| bearer(v.as_bytes()));
                 if given.is_some_and(|given| same_bytes(given, token.as_bytes())) {
                     Ok(())
                 } else {
@@ -59,6 +58,13 @@ impl Guard {
             }
         }
     }
+}
+
+/// The token of `Authorization: Bearer TOKEN`: the scheme's name in any case, spaces before the token (RFC 9110 §§11.1, 11.4).
+fn bearer(field: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = field.split_at_checked(b"Bearer".len())?;
+    let named = scheme.eq_ignore_ascii_case(b"Bearer") && token.starts_with(b" ");
+    named.then(|| token.trim_ascii())
 }
 
 fn is_ours(host: &str, address: SocketAddr) -> bool {
@@ -107,6 +113,19 @@ mod tests {
         let guard = Guard::unix(Some("secret".into()));
         assert!(guard.check(&Method::GET, &fields(&[])).is_err());
         assert!(guard.check(&Method::GET, &fields(&[("authorization", "Bearer secre")])).is_err());
-        assert!(guard.check(&Method::GET, &fields(&[("authorization", "Bearer secret")])).is_ok());
+        for good in ["Bearer secret", "bearer secret", "BEARER   secret", "bEaReR secret"] {
+            assert!(guard.check(&Method::GET, &fields(&[("authorization", good)])).is_ok(), "{good}");
+        }
+        for bad in [
+            "Bearersecret",
+            "Bearer",
+            "Bearer ",
+            "Basic secret",
+            "secret",
+            "Bearer\tsecret",
+            "Bearer secret x",
+        ] {
+            assert!(guard.check(&Method::GET, &fields(&[("authorization", bad)])).is_err(), "{bad}");
+        }
     }
 }

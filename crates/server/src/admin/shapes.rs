@@ -245,8 +245,8 @@ pub struct RuleShape {
     pub site: String,
     /// The rule's id.
     pub id: String,
-    /// Its line in the configuration.
-    pub line: usize,
+    /// Its line in the configuration file; none if there is no file.
+    pub line: Option<usize>,
     /// Its keys, as `key = value`.
     pub words: Vec<String>,
 }
@@ -258,6 +258,8 @@ pub struct Changed {
     pub warnings: Vec<String>,
     /// The epoch in force now.
     pub epoch: u64,
+    /// Whether the change is in a file, too; else it is gone when the server stops.
+    pub kept: bool,
     /// The rules in force now.
     pub rules: Vec<RuleShape>,
 }

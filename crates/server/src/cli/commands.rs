@@ -341,7 +341,10 @@ fn rules(list: &[Value]) -> String {
         return "there are no rules; add one with `samovar rule add`".to_string();
     }
     let row = |r: &Value| {
-        vec![word(r, "site"), word(r, "id"), number(r, "line").to_string(), strings(r, "words").join(" ")]
+        // Without a configuration file there are no lines.
+        let line =
+            r.get("line").and_then(Value::as_u64).map_or_else(|| "-".to_owned(), |line| line.to_string());
+        vec![word(r, "site"), word(r, "id"), line, strings(r, "words").join(" ")]
     };
     table(&["SITE", "RULE", "LINE", "KEYS"], &list.iter().map(row).collect::<Vec<_>>())
 }

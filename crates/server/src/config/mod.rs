@@ -92,7 +92,10 @@ pub fn load(path: &Path) -> Result<Loaded, Report> {
     let text = read::text_of(&bytes, &name)?;
     let (mut loaded, folders, files) = understand(&text, &name, &around(Some(path)))?;
     loaded.warnings.extend(folders.iter().filter_map(missing));
-    loaded.warnings.extend(files.iter().flat_map(users_of));
+    loaded.warnings.extend(files.iter().flat_map(|named| match named.key {
+        "users" => users_of(named),
+        _ => exposed_key(named).into_iter().collect(),
+    }));
     Ok(loaded)
 }
 
@@ -144,6 +147,20 @@ fn missing(named: &Named) -> Option<Diagnostic> {
     let message = format!("{} {what}", named.path.display());
     let d = Diagnostic::warning(Code::MissingFile, named.span.clone(), message);
     Some(d.hint(format!("create it, or change `{}`; until then requests get an error page", named.key)))
+}
+
+/// A file with a private key that everybody on this machine can read.
+fn exposed_key(named: &Named) -> Option<Diagnostic> {
+    use std::os::unix::fs::PermissionsExt as _;
+    /// The bits of a mode by which users beyond owner and group may read or write.
+    const OTHERS: u32 = 0o006;
+    let mode = std::fs::metadata(&named.path).ok()?.permissions().mode() & 0o777;
+    let shown = named.path.display();
+    (mode & OTHERS != 0).then(|| {
+        let message =
+            format!("every user of this machine can get at the private key in {shown} (mode {mode:03o})");
+        Diagnostic::warning(Code::Exposure, named.span.clone(), message).hint(format!("`chmod o= {shown}`"))
+    })
 }
 
 /// What is wrong with a file of users.

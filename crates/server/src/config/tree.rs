@@ -329,17 +329,41 @@ fn unknown_key(name: &str, span: Span, table: &'static Table) -> Diagnostic {
     let place =
         if table.title == "(top)" { "at the top".to_owned() } else { format!("in `{}`", table.title) };
     let d = Diagnostic::error(Code::UnknownKey, span, format!("unknown key {} {place}", quoted(name)));
-    if let Some(known) = nearest(name, table.keys().map(|k| k.name)) {
-        return d.hint(format!("did you mean `{known}`?"));
-    }
-    let elsewhere = super::keys::ALL.iter().find(|t| t.key(name).is_some());
-    match elsewhere {
-        Some(other) => d.hint(format!("there is such a key in `{}`", other.title)),
-        None => {
+    let near = nearest(name, table.keys().map(|k| k.name)).map(|known| format!("did you mean `{known}`?"));
+    let elsewhere = elsewhere(name, table, near.is_none());
+    match (near, elsewhere) {
+        (Some(near), Some(other)) => d.hint(format!("{near} Or {other}?")),
+        (Some(near), None) => d.hint(near),
+        (None, Some(other)) => d.hint(format!("did you mean {other}?")),
+        (None, None) => {
             let known: Vec<_> = table.keys().map(|k| k.name).collect();
             d.hint(format!("known here: {}", known.join(", ")))
         }
     }
+}
+
+/// Where a name is known that is not known in `table`: the same key in another table, one that the table's name was put
+/// before or behind (`access_log` for `access` in `[log]`), or else, where `guess`, one that is nearly the same.
+fn elsewhere(name: &str, table: &'static Table, guess: bool) -> Option<String> {
+    const SHOWN: usize = 3;
+    let others = || super::keys::ALL.iter().filter(|other| !std::ptr::eq(**other, table));
+    let shown = |(other, key): (&Table, &str)| match other.title {
+        "(top)" => format!("`{key}` at the top"),
+        title => format!("`{key}` in `{title}`"),
+    };
+    let same = || others().filter(|other| other.key(name).is_some()).map(|other| (*other, name));
+    let split = || {
+        others().filter_map(|other| {
+            let of = other.title.trim_matches(['[', ']']);
+            let rest = name.strip_prefix(of).and_then(|rest| rest.strip_prefix(['_', '.']));
+            let rest = rest.or_else(|| name.strip_suffix(of).and_then(|rest| rest.strip_suffix('_')));
+            Some((*other, rest.and_then(|rest| other.key(rest))?.name))
+        })
+    };
+    let like = || others().filter_map(|other| Some((*other, nearest(name, other.keys().map(|k| k.name))?)));
+    let found: Vec<(&Table, &str)> = same().chain(split()).take(SHOWN).collect();
+    let found = if found.is_empty() && guess { like().take(1).collect() } else { found };
+    (!found.is_empty()).then(|| found.into_iter().map(shown).collect::<Vec<_>>().join(" or "))
 }
 
 fn missing(key: &Key, span: Span, title: &str) -> Diagnostic {

@@ -25,7 +25,7 @@ async fn turn_away<S: AsyncWrite + Unpin>(stream: S, why: Reject) {
 async fn tell<S: AsyncWrite + Unpin>(mut stream: S, status: &str, why: Reject) {
     let (code, text) = (why.code(), why.text());
     let answer = format!(
-        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
+        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\nx-content-type-options: nosniff\r\ncontent-length: {}\r\n\
          cache-status: Samovar; detail={code}\r\n\r\n{code}: {text}\n",
         code.len() + 2 + text.len() + 1
     );

@@ -29,7 +29,7 @@ pub fn render(page: &Page, request: &HeaderMap, id: u64, open: bool) -> (HeaderM
         Form::Json => json(page, id, open),
         Form::Text => text(page, id, open),
     };
-    let mut headers = HeaderMap::with_capacity(4);
+    let mut headers = HeaderMap::with_capacity(5);
     let media = match wanted {
         Form::Html => "text/html; charset=utf-8",
         Form::Json => "application/json",
@@ -39,6 +39,8 @@ pub fn render(page: &Page, request: &HeaderMap, id: u64, open: bool) -> (HeaderM
     // An error of ours must not outlive its cause in a cache downstream.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    // It may repeat the path, which the client chose: no browser is to take it for something else.
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     (headers, Bytes::from(body))
 }
 

@@ -106,7 +106,8 @@ impl Shared {
     ) -> Result<Vec<String>, String> {
         let mut source = lock(&self.source);
         // Other processes may run by the same file, and change it, too.
-        let file = source.path.as_deref().map(|path| operator_files::edit(path).map(|file| (file, path)));
+        let path = source.path.clone();
+        let file = path.as_deref().map(|path| operator_files::edit(path).map(|file| (file, path)));
         let file = file.transpose()?;
         let (before, name) = match &file {
             // The change goes on top of what is there now.
@@ -133,6 +134,11 @@ impl Shared {
         }
         *source = trial;
         source.text = in_force;
+        warnings.extend(file.is_none().then(|| {
+            "the server was started without a configuration file: the change is in memory only, and gone at the next start\n\
+             hint: write it to a file, and start with `samovar serve --config FILE`"
+                .to_owned()
+        }));
         warnings.extend(changed.then(|| match others {
             Others::Wait => format!(
                 "{name} holds other changes, which are not in force: `samovar check` says whether they are right, \

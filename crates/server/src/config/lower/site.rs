@@ -145,6 +145,12 @@ pub(super) fn secrets(root: &Checked, around: &Around) -> Vec<PathBuf> {
 fn certificate(table: &Checked, site: &Site, work: &mut Work<'_>) {
     let path = |name| Some(absolute(&work.around.base, table.get(name)?.text()?));
     let (chain, key) = (path("certificate"), path("certificate_key"));
+    let holder = table.get("certificate_key").map(|node| ("certificate_key", node));
+    if let Some((name, node)) = holder.or_else(|| Some(("certificate", table.get("certificate")?)))
+        && let Some(path) = path(name)
+    {
+        work.files.push(Named { path, span: node.span.clone(), key: name });
+    }
     match (chain, key) {
         (Some(chain), key) => work.certificates.push(Certificate {
             site: site.name.to_string(),
