@@ -202,3 +202,37 @@ fn error_pages_are_not_sniffed() {
     let answer = refused.answer("GET");
     assert_eq!((answer.status, answer.field("x-content-type-options")), (400, Some("nosniff")));
 }
+
+/// Somebody else holds the lock: a change waits for it, and so does a reload behind it, but the stop does not.
+#[test]
+fn a_lock_of_another_holds_up_no_stop() {
+    let folder = Folder::new();
+    folder.write("files/page.txt", "page");
+    let config = folder.write("samovar.toml", SITE);
+    let mut server = Server::start(&["--config", text(&config)]);
+    let locked = folder.path("locked");
+    let mut holder = Command::new("flock")
+        .arg("--no-fork")
+        .arg(&folder.0)
+        .args(["sh", "-c", &format!("touch {}; exec sleep 100", text(&locked))])
+        .spawn()
+        .unwrap();
+    soon("the lock", || locked.is_file().then_some(()));
+    let mut change = Command::new(program("samovar"))
+        .args(["rule", "add", "path=/x", "never=true", "--admin", &server.admin])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // It waits, with the configuration in its hands.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(change.try_wait().unwrap().is_none(), "the change waits for the lock");
+    server.signal("HUP");
+    let begun = Instant::now();
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    // The change gives up after ten seconds.
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    change.wait().unwrap();
+}

@@ -10,6 +10,7 @@ use samovar_cache::Cache;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use tokio::runtime::Runtime;
 
 /// Serves until a signal says stop.
@@ -71,7 +72,7 @@ pub fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     if let Some(file) = &args.ready_file {
         ready(file, &addresses, admin_text.as_deref())?;
     }
-    wait(&shared, &runtime, signals);
+    wait(&shared, &runtime, signals)?;
     crate::say!("samovar: stopping; requests under way may finish");
     shared.stop();
     // At once, so that the next process can take these addresses while this one finishes. Later a socket's name might be
@@ -166,18 +167,34 @@ fn ready(file: &Path, listen: &[String], admin: Option<&str>) -> Result<(), Stri
         .map_err(|e| format!("write {}: {e}", file.display()))
 }
 
-fn wait(shared: &Arc<Shared>, runtime: &Runtime, mut signals: Signals) {
+fn wait(shared: &Arc<Shared>, runtime: &Runtime, mut signals: Signals) -> Result<(), String> {
+    // A reload waits for files, and for whoever is changing one: on a thread of its own, so that a stop never does.
+    let (reload, wishes) = std::sync::mpsc::channel();
+    let reloaded = Arc::clone(shared);
+    std::thread::Builder::new()
+        .name("reload".into())
+        .spawn(move || reload_when_told(&reloaded, &wishes))
+        .map_err(|e| format!("start the thread that reloads: {e}"))?;
     loop {
         match runtime.block_on(signals.next()) {
-            Wish::Stop => return,
+            Wish::Stop => return Ok(()),
             Wish::Reopen => shared.access_log.reopen(),
-            Wish::Reload => match shared.reload() {
-                Ok(warnings) => {
-                    warnings.iter().for_each(|w| crate::say!("{w}"));
-                    crate::say!("samovar: the configuration was reloaded");
-                }
-                Err(message) => crate::say!("samovar: the configuration stays as it was: {message}"),
-            },
+            // The thread ends with the process.
+            Wish::Reload => drop(reload.send(())),
+        }
+    }
+}
+
+fn reload_when_told(shared: &Arc<Shared>, wishes: &Receiver<()>) {
+    while wishes.recv().is_ok() {
+        // Wishes that have come meanwhile are met by the same reading.
+        while wishes.try_recv().is_ok() {}
+        match shared.reload() {
+            Ok(warnings) => {
+                warnings.iter().for_each(|w| crate::say!("{w}"));
+                crate::say!("samovar: the configuration was reloaded");
+            }
+            Err(message) => crate::say!("samovar: the configuration stays as it was: {message}"),
         }
     }
 }
