@@ -160,10 +160,46 @@ fn the_public_suite() {
     let config = std::fs::read_to_string(here("samovar.toml")).unwrap().replace("ORIGIN", &origin.address);
     let (server, _) = Server::configured(&config, &[]);
     let all = run(&folder, &server);
-    assert!(all.len() > 340, "the suite ran only {} tests", all.len());
+    let deviations = known("deviations.txt");
+    let surprises = surprises(&all, &deviations, "deviations.txt");
+    assert!(surprises.is_empty(), "{surprises:#?}");
+    let (optimal, of) = passed(&all, "optimal");
+    assert!(optimal * 100 >= of * 95, "{optimal} of {of} optimal tests");
+    reasons(&all, &server);
+    page::compare(&page::tables(&all, &deviations));
+}
 
-    let deviations: BTreeMap<String, String> =
-        rows("deviations.txt", 2).into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+/// As Samovar comes, without a setting.
+#[test]
+fn the_public_suite_without_settings() {
+    let folder = installed();
+    let origin = SuiteOrigin::start(&folder);
+    let server = Server::before(&format!("http://{}", origin.address), &[]);
+    let all = run(&folder, &server);
+    let mut deviations = known("deviations.txt");
+    let more = known("without_settings.txt");
+    let both: Vec<&String> = more.keys().filter(|id| deviations.contains_key(*id)).collect();
+    assert!(both.is_empty(), "these stand in both files: {both:?}");
+    deviations.extend(more.clone());
+    let surprises = surprises(&all, &deviations, "without_settings.txt");
+    assert!(surprises.is_empty(), "{surprises:#?}");
+    page::compare(&page::tables_without_settings(&all, &more));
+}
+
+/// Tests that do not pass, and why.
+fn known(name: &str) -> BTreeMap<String, String> {
+    rows(name, 2).into_iter().map(|row| (row[0].clone(), row[1].clone())).collect()
+}
+
+/// How many tests of a kind passed, and how many there are.
+fn passed(all: &[Outcome], kind: &str) -> (usize, usize) {
+    let of = all.iter().filter(|test| test.kind == kind);
+    (of.clone().filter(|test| test.passed()).count(), of.count())
+}
+
+/// What came otherwise than `deviations`, which `file` holds, have it.
+fn surprises(all: &[Outcome], deviations: &BTreeMap<String, String>, file: &str) -> BTreeSet<String> {
+    assert!(all.len() > 340, "the suite ran only {} tests", all.len());
     let mut surprises = BTreeSet::new();
     for test in all.iter().filter(|test| test.kind != "check") {
         match (test.passed(), deviations.contains_key(&test.id)) {
@@ -171,7 +207,7 @@ fn the_public_suite() {
                 surprises.insert(format!("{} {}: {} ({})", test.kind, test.id, test.outcome, test.why));
             }
             (true, true) => {
-                surprises.insert(format!("{} passes now: take it out of deviations.txt", test.id));
+                surprises.insert(format!("{} passes now: take it out of {file}", test.id));
             }
             _ => {}
         }
@@ -179,16 +215,7 @@ fn the_public_suite() {
     for id in deviations.keys().filter(|id| !all.iter().any(|test| test.id == **id)) {
         surprises.insert(format!("{id} is no test of the suite"));
     }
-    assert!(surprises.is_empty(), "{surprises:#?}");
-
-    let passed = |kind: &str| {
-        let of = all.iter().filter(|test| test.kind == kind);
-        (of.clone().filter(|test| test.passed()).count(), of.count())
-    };
-    let (optimal, of) = passed("optimal");
-    assert!(optimal * 100 >= of * 95, "{optimal} of {of} optimal tests");
-    reasons(&all, &server);
-    page::compare(&all, &deviations, passed("required"), (optimal, of));
+    surprises
 }
 
 /// The reason of each refusal, in the answer itself and by `samovar explain`.

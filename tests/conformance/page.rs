@@ -2,10 +2,11 @@
 //!
 //! `SAMOVAR_WRITE_DOCS=1 cargo test -p samovar-tests --test conformance` writes them anew; otherwise they must agree.
 
-use super::{Outcome, rows};
+use super::{Outcome, passed, rows};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// Others under the same package (0.4.5), measured 2026-11-20 with their Debian 12 versions; settings on the page.
 const OTHERS: [&str; 7] = ["httpd", "Caddy+Souin", "HAProxy", "nginx", "Squid", "Traffic Server", "Varnish"];
@@ -39,19 +40,34 @@ const BY_KIND: [[u32; 2]; 7] = [[120, 59], [100, 44], [96, 32], [94, 50], [122, 
 
 type Count = (usize, usize);
 
-/// Compares the page with what was just measured.
-pub fn compare(all: &[Outcome], deviations: &BTreeMap<String, String>, required: Count, optimal: Count) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/conformance.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let mut fresh = page.clone();
-    for (name, table) in [
-        ("kinds", kinds(required, optimal)),
+/// The page's tables by their names, out of what was just measured.
+pub fn tables(all: &[Outcome], deviations: &BTreeMap<String, String>) -> Vec<(&'static str, String)> {
+    vec![
+        ("kinds", kinds(passed(all, "required"), passed(all, "optimal"))),
         ("topics", topics(all)),
         ("deviations", deviating(all, deviations)),
         ("reasons", reasons()),
-    ] {
-        fresh = replaced(&fresh, name, &table);
-    }
+    ]
+}
+
+/// The same for the run without settings: what does not pass beside what never does.
+pub fn tables_without_settings(
+    all: &[Outcome],
+    more: &BTreeMap<String, String>,
+) -> Vec<(&'static str, String)> {
+    let ((required, r), (optimal, o)) = (passed(all, "required"), passed(all, "optimal"));
+    let line = format!("{required} of {r} required and {optimal} of {o} optimal tests pass.\n");
+    vec![("without settings, counts", line), ("without settings", deviating(all, more))]
+}
+
+/// Compares the page with tables made now, or writes them into it.
+pub fn compare(tables: &[(&'static str, String)]) {
+    // Two tests write to the one page.
+    static PAGE: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = PAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/conformance.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let fresh = tables.iter().fold(page.clone(), |page, (name, table)| replaced(&page, name, table));
     if std::env::var_os("SAMOVAR_WRITE_DOCS").is_some() {
         std::fs::write(&path, fresh).unwrap();
         return;

@@ -70,7 +70,7 @@ fn surrogate_control_ends_here_and_our_capability_is_told() {
     assert_eq!(server.get("/x", &[]).field("surrogate-control"), Some("max-age=60;else"), "not ours to drop");
 }
 
-/// RFC 9111 §5.1 to the letter, as the suite at its source expects it: by setting.
+/// RFC 9111 §5.1 to the letter, as the suite at its source expects it; stale on arrival by setting.
 #[test]
 fn odd_ages_by_setting() {
     let table: &[(&'static [&'static str], bool, bool)] = &[
@@ -85,13 +85,13 @@ fn odd_ages_by_setting() {
         (&["0", "0"], false, true),
         (&["0"], true, true),
     ];
-    for (lines, by_default, first) in table {
+    for (lines, stale, by_default) in table {
         let origin = Origin::new(move |_| {
             let mut fields = own(&[("Cache-Control", "max-age=3600")]);
             fields.extend(lines.iter().map(|line| ("Age".to_owned(), (*line).to_owned())));
             (200, fields, b"x".to_vec())
         });
-        for (setting, hit) in [("", *by_default), ("odd_age = \"first\"", *first)] {
+        for (setting, hit) in [("", *by_default), ("odd_age = \"stale\"", *stale)] {
             let config = format!(
                 "config = 1\n[[upstream]]\nname = \"o\"\nmembers = [{{ url = \"{}\" }}]\n[[site]]\nname = \"s\"\ndefault = true\nupstream = \"o\"\n{setting}\n",
                 origin.url
@@ -306,5 +306,19 @@ fn what_a_rule_drops_still_decides_what_is_stored_and_for_whom() {
             let seen = server.get(path, &[]);
             assert_eq!(seen.field(fields[0].0), None, "{path} {fields:?}");
         }
+    }
+}
+
+/// Ten minutes at most, whatever a tenth of the time since Last-Modified is; an operator may say otherwise.
+#[test]
+fn a_heuristic_lifetime_is_short() {
+    let origin = Origin::counting(&[("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")]);
+    for (setting, seconds) in [("", 600), ("heuristic_max = \"1h\"", 3_600)] {
+        let text = format!("config = 1\n[[site]]\ndefault = true\norigin = \"{}\"\n{setting}\n", origin.url);
+        let (server, _file) = Server::configured(&text, &[]);
+        server.get("/feed/", &[]);
+        let ttl = server.json(&["cache", "list"])[0]["ttl_s"].as_i64().unwrap();
+        // It was stored a moment ago.
+        assert!((seconds - 60..=seconds).contains(&ttl), "{setting}: {ttl}");
     }
 }

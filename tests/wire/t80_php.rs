@@ -217,3 +217,18 @@ fn the_children_of_php_fpm_are_among_the_limits() {
     client.send("GET /slow.php HTTP/1.1\r\nHost: x\r\n\r\n");
     soon("one is busy", || (row()["used"] == 1).then_some(()));
 }
+
+/// The Last-Modified of an application tells when some content changed, not when the page will: as WordPress says it of a
+/// feed. Files beside it are as ever.
+#[test]
+fn no_lifetime_is_guessed_for_php() {
+    let feed = "<?php header('Last-Modified: ' . gmdate('D, d M Y H:i:s', time() - 20 * 86400) . ' GMT'); echo microtime(true);";
+    for (settings, stored) in [("", false), ("heuristic_factor = 0.1\n", true), ("respect = true\n", false)] {
+        let (folder, _fpm, server) = site(1, settings);
+        folder.write("feed.php", feed);
+        let first = server.get("/feed.php", &[]).text();
+        assert_eq!(server.get("/feed.php", &[]).text() == first, stored, "{settings}");
+        server.get("/style.css", &[]);
+        assert!(server.get("/style.css", &[]).is_hit() || settings.starts_with("respect"), "{settings}");
+    }
+}

@@ -63,9 +63,9 @@ pub enum Reload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OddAge {
     /// The age is not known: the answer is stale on arrival.
-    #[default]
     Stale,
     /// RFC 9111 §5.1 to the letter: the first member counts, and what is no number is passed over.
+    #[default]
     First,
 }
 
@@ -76,9 +76,9 @@ pub struct Wishes {
     pub lifetime: LifetimeWish,
     /// Upper bound of any lifetime, ms.
     pub lifetime_max_ms: Option<u64>,
-    /// Part of the time since Last-Modified taken as a lifetime; 0 turns heuristics off. Default 0.1 comes from config.
+    /// Part of the time since Last-Modified taken as a lifetime; 0 turns heuristics off.
     pub heuristic_factor: f64,
-    /// Upper bound of a heuristic lifetime, ms. Default one day comes from config.
+    /// Upper bound of a heuristic lifetime, ms.
     pub heuristic_max_ms: u64,
     /// With [`LifetimeWish::WhenSilent`]: a response with Last-Modified lives by the heuristic instead, as in httpd.
     pub heuristic_first: bool,

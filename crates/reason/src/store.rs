@@ -26,7 +26,7 @@ reasons! {
         NoExplicitFreshness = "no-explicit-freshness", "the origin gave no lifetime and none could be estimated", "the origin can send `Cache-Control: max-age=…`; a rule can set `when_silent`";
         ZeroLifetime = "zero-lifetime", "the answer is stale on arrival and cannot be revalidated", "the origin can send a longer `max-age`; a rule can set `for`";
         ArrivedStale = "arrived-stale", "the answer was older than its lifetime when it came (by its Age or Date)", "the origin's own caches, or its clock";
-        OddAge = "odd-age", "the answer's Age cannot be read exactly, so it is taken to be stale", "mend the field at the origin, or set `odd_age = \"first\"`";
+        OddAge = "odd-age", "the answer's Age cannot be read exactly, and `odd_age = \"stale\"` takes it to be stale", "mend the field at the origin, or leave `odd_age` out";
         OddFreshness = "odd-freshness", "what says how long the answer is fresh (Cache-Control, a targeted field, Expires) cannot be read, so it is taken to be stale", "mend the field at the origin, or set a lifetime of your own (`for`)";
         EventStream = "event-stream", "a stream of events has no end, and who joins it late must not be told the beginning", "";
         TooLarge = "too-large", "the body exceeds the largest that is stored", "raise `max_bytes`";

@@ -117,10 +117,7 @@ fn what_holds_when_nothing_is_written() {
     let one = &s.sites.sites[0];
     assert_eq!((&*one.name, one.canonical_host.as_str(), one.cache_status), ("default", "localhost", true));
     let w = &one.otherwise.wishes;
-    assert_eq!(
-        (w.lifetime, w.heuristic_factor, w.heuristic_max_ms),
-        (LifetimeWish::Respect, 0.1, 86_400_000)
-    );
+    assert_eq!((w.lifetime, w.heuristic_factor, w.heuristic_max_ms), (LifetimeWish::Respect, 0.1, 600_000));
     assert_eq!((w.reload, w.max_bytes, w.request_directives), (Reload::Ignore, u64::MAX, false));
     assert_eq!(one.otherwise.hot, HotWish::default());
     assert_eq!((one.otherwise.body_max_bytes, one.otherwise.upgrade_off), (None, false));

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at its first surprise")]
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use samovar_policy::{Exchange, LifetimeWish, Now, RequestFacts, StoreDecision, Wishes, storable};
+use samovar_policy::{Exchange, LifetimeWish, Now, OddAge, RequestFacts, StoreDecision, Wishes, storable};
 
 /// 2026-11-20 23:54:01.123 UTC.
 pub(crate) const WALL_MS: u64 = 1_795_218_841_123;
@@ -26,7 +26,13 @@ pub(crate) fn heads(fields: Fields<'_>) -> HeaderMap {
 
 /// What a rule that says nothing wishes, with the defaults that the configuration gives.
 pub(crate) fn wishes() -> Wishes {
-    Wishes { heuristic_factor: 0.1, heuristic_max_ms: 86_400_000, max_bytes: u64::MAX, ..Wishes::default() }
+    Wishes {
+        heuristic_factor: 0.1,
+        heuristic_max_ms: 86_400_000,
+        max_bytes: u64::MAX,
+        odd_age: OddAge::Stale,
+        ..Wishes::default()
+    }
 }
 
 pub(crate) fn wishing(lifetime: LifetimeWish) -> Wishes {

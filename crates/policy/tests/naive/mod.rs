@@ -9,7 +9,9 @@ pub mod dictionary;
 pub mod small;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use samovar_policy::{Exchange, Now, RequestFacts, Selected, StoreDecision, VaryFields, Wishes, storable};
+use samovar_policy::{
+    Exchange, Now, OddAge, RequestFacts, Selected, StoreDecision, VaryFields, Wishes, storable,
+};
 use samovar_reason::Store;
 
 /// 2026-11-21 00:00:00 GMT.
@@ -37,7 +39,7 @@ fn stored(headers: &HeaderMap) -> StoreDecision {
         has_query: false,
         any_cookies: false,
     };
-    let wishes = Wishes { max_bytes: u64::MAX, ..Wishes::default() };
+    let wishes = Wishes { max_bytes: u64::MAX, odd_age: OddAge::Stale, ..Wishes::default() };
     storable(&request, StatusCode::OK, headers, &wishes, at, None)
 }
 

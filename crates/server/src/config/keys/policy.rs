@@ -29,11 +29,12 @@ pub(crate) static POLICY: &[Key] = &[
         "heuristic_factor",
         Kind::Number(0.0, 1.0),
         "Where nobody gives a lifetime: this part of the time since Last-Modified, without query and cookies only \
-         (RFC 9111 §4.2.2). 0 turns it off.",
+         (RFC 9111 §4.2.2). 0 turns it off. The Last-Modified of an application behind FastCGI says when some content \
+         changed, not when the page will.",
         "0.2",
     )
-    .or("0.1"),
-    Key::new("heuristic_max", Kind::Duration(0), "Upper bound of such a lifetime.", "\"1h\"").or("\"1d\""),
+    .absent("0.1; for responses over FastCGI 0"),
+    Key::new("heuristic_max", Kind::Duration(0), "Upper bound of such a lifetime.", "\"1h\"").or("\"10m\""),
     Key::new(
         "heuristic_first",
         Kind::Bool,
@@ -109,13 +110,13 @@ pub(crate) static POLICY: &[Key] = &[
     Key::new(
         "odd_age",
         Kind::Word(&[
-            ("stale", "the age is not known, so the answer is stale on arrival"),
             ("first", "the first member counts, and what is no number is passed over (RFC 9111 §5.1)"),
+            ("stale", "the age is not known, so the response is stale on arrival"),
         ]),
         "What an `Age` that comes twice, or is no number, means.",
-        "\"first\"",
+        "\"stale\"",
     )
-    .or("\"stale\""),
+    .or("\"first\""),
     Key::new(
         "keep",
         Kind::Duration(0),

@@ -81,9 +81,10 @@ pub(super) fn rule(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) -> Rule
     if let Some(variant) =
         work.for_files.get_mut(scope.site_name).and_then(|v| v.iter_mut().find(|r| *r.id == *scope.id))
     {
-        let lifetime = variant.wishes.lifetime;
+        let (lifetime, factor) = (variant.wishes.lifetime, variant.wishes.heuristic_factor);
         let mut changed = rule.clone();
         changed.wishes.lifetime = lifetime;
+        changed.wishes.heuristic_factor = factor;
         *variant = Arc::new(changed);
     }
     rule
@@ -98,7 +99,8 @@ pub(super) fn policy(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) -> Ru
     let lifetime = if off { LifetimeWish::Never } else { stated.unwrap_or(careful) };
     let rule = Rule {
         id: scope.id.into(),
-        wishes: wishes(scope, lifetime),
+        // Where there are handlers, what no file gives comes over FastCGI.
+        wishes: wishes(scope, lifetime, if takes.handlers { 0.0 } else { HEURISTIC_FACTOR }),
         vary_headers: scope.parts("vary_headers").iter().filter_map(|n| vary_header(n, work)).collect(),
         compare_headers: scope.parts("compare_headers").iter().filter_map(|n| vary_header(n, work)).collect(),
         vary_cookies: scope.texts("vary_cookies"),
@@ -116,9 +118,10 @@ pub(super) fn policy(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) -> Ru
     if lifetime == LifetimeWish::UntilChanged {
         watch(scope, work);
     }
-    if stated.is_none() && !off && takes.files && takes.handlers {
+    let differs = matches!(stated, None | Some(LifetimeWish::Respect));
+    if differs && !off && takes.files && takes.handlers {
         let mut for_files = rule.clone();
-        for_files.wishes.lifetime = LifetimeWish::UntilChanged;
+        for_files.wishes = wishes(scope, stated.unwrap_or(LifetimeWish::UntilChanged), HEURISTIC_FACTOR);
         work.for_files.entry(scope.site_name.to_owned()).or_default().push(Arc::new(for_files));
     }
     rule
@@ -176,10 +179,14 @@ fn watchable(scope: &Scope<'_>, takes: Takes, work: &mut Work<'_>) {
     }
 }
 
-fn wishes(scope: &Scope<'_>, lifetime: LifetimeWish) -> Wishes {
+/// The part of the time since Last-Modified that RFC 9111 §4.2.2 names as typical.
+const HEURISTIC_FACTOR: f64 = 0.1;
+
+/// All wishes; `factor` is the heuristic one where none is written.
+fn wishes(scope: &Scope<'_>, lifetime: LifetimeWish, factor: f64) -> Wishes {
     let factor = match scope.value("heuristic_factor") {
         Some(Value::Number(n)) => n,
-        _ => 0.0,
+        _ => factor,
     };
     let status = scope.parts("only_status").iter().filter_map(|n| n.value.amount());
     let fields = scope.texts("drop_fields");
@@ -207,8 +214,8 @@ fn wishes(scope: &Scope<'_>, lifetime: LifetimeWish) -> Wishes {
         stale_if_unreachable_ms: scope.amount("stale_if_unreachable").unwrap_or(0),
         keep_ms: scope.amount("keep"),
         odd_age: match scope.word("odd_age").as_deref() {
-            Some("first") => OddAge::First,
-            _ => OddAge::Stale,
+            Some("stale") => OddAge::Stale,
+            _ => OddAge::First,
         },
         request_directives: scope.bool("request_directives"),
     }
