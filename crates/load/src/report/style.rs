@@ -25,9 +25,14 @@ caption { text-align: left; color: var(--soft); padding: .25rem 0 }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left; white-space: normal } thead th { color: var(--soft); font-weight: 600 }
 th.indent { padding-left: 1.6rem; font-weight: 400 } tbody th { font-weight: 500; text-align: left }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .75rem; padding: 0; margin: 1.25rem 0 }
+.cards { display: grid; gap: .75rem; padding: 0; margin: 1.25rem 0 }
+.wide1 { grid-template-columns: 1fr } .wide2 { grid-template-columns: repeat(2, 1fr) } .wide3 { grid-template-columns: repeat(3, 1fr) }
+.wide4 { grid-template-columns: repeat(4, 1fr) } .wide5 { grid-template-columns: repeat(5, 1fr) }
+@media (max-width: 54rem) { .middle1 { grid-template-columns: 1fr } .middle2 { grid-template-columns: repeat(2, 1fr) }
+  .middle3 { grid-template-columns: repeat(3, 1fr) } .middle4 { grid-template-columns: repeat(4, 1fr) } }
+@media (max-width: 36rem) { .cards { grid-template-columns: repeat(2, 1fr) } .cards div:first-child:nth-last-child(odd) { grid-column: 1 / -1 } }
 .cards div { background: var(--card); border-radius: .5rem; padding: .7rem .9rem } .cards dt { color: var(--soft); font-size: .85rem }
-.cards dd { margin: 0; font-size: 1.35rem; font-variant-numeric: tabular-nums }
+.cards dd { margin: 0; font-size: 1.35rem; font-variant-numeric: tabular-nums } .cards dd.span { color: var(--soft); font-size: .8rem }
 .verdict { border-left: .35rem solid var(--good); background: var(--card); padding: .6rem .9rem; border-radius: .25rem; margin: 1rem 0 }
 .verdict.suspect { border-color: var(--warn) } .verdict.invalid { border-color: var(--bad) } .verdict ul { margin: .25rem 0 0; padding-left: 1.2rem }
 figure { margin: 0 } svg { width: 100%; height: auto; display: block; background: var(--card); border-radius: .5rem }

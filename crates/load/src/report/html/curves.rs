@@ -2,7 +2,7 @@
 //!
 //! Not here: what is plotted against load ([`super::load`]).
 
-use super::parts::figure;
+use super::parts::{Statistic, figure};
 use crate::report::model::{Point, Run};
 use crate::report::plot::{self, Axis, Chart, Line, Scale};
 use crate::report::units;
@@ -96,12 +96,14 @@ pub(super) fn over_time(runs: &[Run], out: &mut String) {
     figure(out, &Chart { shade: &windows, ..chart });
     let mut lines = Vec::new();
     for (index, run) in runs.iter().enumerate() {
-        for (dash, name, pick) in [(0, "p50", (|p| p.p50_us) as fn(&Point) -> f64), (1, "p99", |p| p.p99_us)]
-        {
+        for statistic in [Statistic::P50, Statistic::P99] {
+            let pick = |point: &Point| if statistic == Statistic::P50 { point.p50_us } else { point.p99_us };
+            let name = statistic.name();
+            let (colour, dash) = statistic.look((runs.len() > 1).then_some(index));
             let points: Vec<(f64, f64)> =
                 live_points(run).filter(|p| p.responses > 0).map(|p| (p.at_s as f64, pick(p))).collect();
             let label = if runs.len() > 1 { format!("{} {name}", run.label) } else { name.to_owned() };
-            lines.push(Line { name: label, colour: if runs.len() > 1 { index } else { dash }, dash, points });
+            lines.push(Line { name: label, colour, dash, points });
         }
     }
     let about = "Median and 99th percentile of the time to the last byte, second by second.";

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::parts::{grid, numbers};
+use super::parts::{Statistic, grid, numbers};
 use crate::report::model::{Run, Step};
 use crate::report::plot::{self, Axis, Chart, Line, Scale, escape};
 use crate::report::{steps, units};
@@ -108,30 +108,37 @@ fn legend(runs: &[(usize, &Run)], several: bool, lines: &[Line]) -> String {
     }
     let line = |name: &str, colour, dash| Line { name: name.to_owned(), colour, dash, points: Vec::new() };
     let mut said: Vec<Line> = runs.iter().map(|(number, run)| line(&run.label, *number, 0)).collect();
-    for (dash, (name, _)) in OF_SEVERAL.iter().enumerate() {
-        if lines.iter().any(|line| line.dash == dash && line.name.ends_with(name)) {
-            said.push(line(name, GREY, dash));
+    for (statistic, _) in OF_SEVERAL {
+        let (_, dash) = statistic.look(None);
+        if lines.iter().any(|line| line.dash == dash && line.name.ends_with(statistic.name())) {
+            said.push(line(statistic.name(), GREY, dash));
         }
     }
     plot::legend(&said)
 }
 
 /// What is plotted of a run alone …
-const ALONE: [(&str, Pick); 4] =
-    [("average", |t| t.avg), ("p50", |t| t.p50), ("p95", |t| t.p95), ("p99", |t| t.p99)];
+const ALONE: [(Statistic, Pick); 4] = [
+    (Statistic::Average, |t| t.avg),
+    (Statistic::P50, |t| t.p50),
+    (Statistic::P95, |t| t.p95),
+    (Statistic::P99, |t| t.p99),
+];
 /// … and of each of several.
-const OF_SEVERAL: [(&str, Pick); 3] = [("average", |t| t.avg), ("p95", |t| t.p95), ("p99", |t| t.p99)];
+const OF_SEVERAL: [(Statistic, Pick); 3] =
+    [(Statistic::Average, |t| t.avg), (Statistic::P95, |t| t.p95), (Statistic::P99, |t| t.p99)];
 
 fn times(runs: &[(usize, &Run)], several: bool) -> Vec<Line> {
-    let picks: &[(&str, Pick)] = if several { &OF_SEVERAL } else { &ALONE };
+    let picks: &[(Statistic, Pick)] = if several { &OF_SEVERAL } else { &ALONE };
     let mut lines = Vec::new();
     for (number, run) in runs {
-        for (which, (name, pick)) in picks.iter().enumerate() {
+        for (statistic, pick) in picks {
+            let (colour, dash) = statistic.look(several.then_some(*number));
             let points = run.steps.iter().filter_map(|step| Some((step.level, pick(step.times()?))));
             lines.push(Line {
-                name: named(run, several, name),
-                colour: if several { *number } else { which },
-                dash: which,
+                name: named(run, several, statistic.name()),
+                colour,
+                dash,
                 points: points.collect(),
             });
         }

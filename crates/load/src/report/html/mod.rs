@@ -128,12 +128,37 @@ fn cards(run: &Run, out: &mut String) {
     if let Some(us) = run.cpu.server_us_per_request {
         cards.push(("server CPU per request", units::time(us)));
     }
-    cards.push(("errors", units::whole(run.errors.requests + run.errors.connects)));
-    out.push_str("<dl class=\"cards\">");
+    cards.push(("failed requests", failures(run)));
+    if run.errors.connects > 0 {
+        cards.push(("failed connects, whole run", units::whole(run.errors.connects)));
+    }
+    let span = match (run.is_stepped(), &run.search) {
+        (true, _) => "<dd class=\"span\">over all steps</dd>",
+        (false, Some(_)) => "<dd class=\"span\">of the run that confirms it</dd>",
+        (false, None) => "",
+    };
+    let (wide, middle) = (columns(cards.len(), 5), columns(cards.len(), 4));
+    let _ = write!(out, "<dl class=\"cards wide{wide} middle{middle}\">");
     for (name, value) in cards {
-        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
+        // What says itself of when it is does not say two things.
+        let span = if name.contains("whole run") { "" } else { span };
+        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd>{span}</div>", escape(&value));
     }
     out.push_str("</dl>");
+}
+
+/// So many in a row that rows are as full as each other, and none has one alone; `most` at most.
+fn columns(cards: usize, most: usize) -> usize {
+    cards.div_ceil(cards.div_ceil(most).max(1)).max(1)
+}
+
+fn failures(run: &Run) -> String {
+    let failed = run.errors.requests;
+    let count = units::whole(failed);
+    match failed {
+        0 => count,
+        _ => format!("{count} ({})", units::percent(failed as f64 / run.requests.max(1) as f64)),
+    }
 }
 
 fn times(run: &Run, out: &mut String) {
@@ -222,6 +247,7 @@ fn compare(runs: &[Run], out: &mut String) {
 mod tests {
     use super::*;
     use crate::report::bundle::{Bundle, Host};
+    use crate::report::steps::tests::{FULL, stepped};
     use crate::report::table::tests::sample;
 
     #[test]
@@ -241,6 +267,63 @@ mod tests {
         let page = page(&[run]);
         assert!(page.contains("Latency spectrum") && page.contains("prefers-color-scheme: dark"));
         assert!(page.contains("≥ 100"));
+    }
+
+    #[test]
+    fn no_tile_stands_alone() {
+        for cards in 1..12_usize {
+            for most in [4, 5] {
+                let columns = columns(cards, most);
+                let last = cards - (cards - 1) / columns * columns;
+                assert!(
+                    (1..=most).contains(&columns) && (cards <= most || last > 1),
+                    "{cards}, {most} at most: {columns}"
+                );
+                assert!(style::CSS.contains(&format!(".wide{columns} ")), "{columns}");
+                assert!(columns > 4 || style::CSS.contains(&format!(".middle{columns} ")), "{columns}");
+            }
+        }
+        let mut run = sample("a", 100.0);
+        run.cpu.server_us_per_request = Some(200.0);
+        assert!(page(&[run]).contains("<dl class=\"cards wide4 middle4\">"), "seven of them: four and three");
+    }
+
+    #[test]
+    fn tiles_say_what_they_are_of() {
+        let tiles = |run: &Run| {
+            let page = page(std::slice::from_ref(run));
+            let cards = page.split("<dl class=\"cards").nth(1).unwrap().split("</dl>").next().unwrap();
+            (cards.matches("<dt>").count(), cards.matches(">over all steps<").count(), cards.to_owned())
+        };
+        let mut run = stepped("a", &FULL);
+        (run.requests, run.errors.requests, run.errors.connects) = (10_000, 1_010, 3);
+        let (all, stepped, text) = tiles(&run);
+        assert_eq!(stepped, all - 1, "connects are of the whole run: {text}");
+        assert!(text.contains("<dt>failed requests</dt><dd>1,010 (10.1 %)</dd>"), "{text}");
+        assert!(text.contains("<dt>failed connects, whole run</dt><dd>3</dd></div>"), "{text}");
+        assert_eq!(tiles(&sample("a", 10.0)).1, 0);
+    }
+
+    #[test]
+    fn a_statistic_has_one_look_in_all_plots() {
+        for runs in [vec![stepped("a", &FULL)], vec![stepped("a", &FULL), stepped("b", &FULL)]] {
+            let page = page(&runs);
+            let legends = page.split("<li>").skip(1).filter_map(|item| {
+                let (drawn, name) = item.split("</li>").next()?.rsplit_once("</svg>")?;
+                Some((name.rsplit(' ').next()?.to_owned(), drawn.split("class=\"").last()?.to_owned()))
+            });
+            let mut looks: std::collections::BTreeMap<String, Vec<String>> =
+                std::collections::BTreeMap::new();
+            for (name, look) in legends.filter(|(name, _)| name.starts_with('p') || name == "average") {
+                // Of several runs colours are runs: what is left is the dash.
+                let look = look.split('"').next().unwrap_or_default();
+                let look =
+                    if runs.len() > 1 { look.split(' ').next_back().unwrap_or_default() } else { look };
+                looks.entry(name).or_default().push(look.to_owned());
+            }
+            assert!(looks.values().any(|of| of.len() > 1), "{looks:?}");
+            assert!(looks.values().all(|of| of.iter().all(|look| *look == of[0])), "{looks:?}");
+        }
     }
 
     #[test]

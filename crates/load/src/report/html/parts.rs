@@ -6,6 +6,33 @@ use std::fmt::Write;
 
 use crate::report::plot::{self, Chart, escape};
 
+/// What is drawn of times: a statistic looks the same in every plot. Its number is its colour where a run is alone, and its
+/// dashes; of several runs colours are runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Statistic {
+    P50 = 0,
+    Average = 1,
+    P95 = 2,
+    P99 = 3,
+}
+
+impl Statistic {
+    /// As legends have it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Statistic::P50 => "p50",
+            Statistic::Average => "average",
+            Statistic::P95 => "p95",
+            Statistic::P99 => "p99",
+        }
+    }
+
+    /// Its colour and its dashes, of run number `several` of several if there are.
+    pub(super) fn look(self, several: Option<usize>) -> (usize, usize) {
+        (several.unwrap_or(self as usize), self as usize)
+    }
+}
+
 /// A plot under a heading, with its legend, what it shows, and its numbers to be unfolded; none if there is nothing
 /// to plot.
 pub(super) fn figure(out: &mut String, chart: &Chart<'_>) {
