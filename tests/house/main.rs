@@ -18,4 +18,5 @@ mod makefile;
 mod manifests;
 mod purity;
 mod readme;
+mod versions;
 mod waiting;

@@ -14,6 +14,7 @@
 //!
 //! Not here: any code of the server. An instrument that shares code with what it measures shares its mistakes.
 
+pub mod build_info;
 pub mod check;
 pub mod cli;
 pub mod compare;

@@ -15,6 +15,7 @@ macro_rules! say {
 
 pub mod admin;
 pub mod alloc;
+pub mod build_info;
 pub mod cli;
 pub mod clock;
 pub mod compress;

@@ -17,7 +17,7 @@ use crate::content::Set;
 
 /// The load tester beside Samovar.
 #[derive(Debug, Parser)]
-#[command(name = "thirst", version, about, arg_required_else_help = true, after_help = EXIT_CODES)]
+#[command(name = "thirst", version, long_version = crate::build_info::LONG, about, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(super) struct Cli {
     #[command(subcommand)]
     pub command: Command,

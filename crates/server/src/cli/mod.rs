@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// Exit codes: 0 done; 1 failed, with what happened and what to do on standard error; 2 the command line itself
 /// was wrong; 3 no server answers at the admin address.
 #[derive(Debug, Parser)]
-#[command(name = "samovar", version, arg_required_else_help = true)]
+#[command(name = "samovar", version, long_version = crate::build_info::LONG, arg_required_else_help = true)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
