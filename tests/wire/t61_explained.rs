@@ -169,3 +169,43 @@ fn no_remaining_time_is_shown_for_what_is_always_confirmed() {
     assert_eq!((&listed["ttl_s"], &listed["confirmed_on_use"]), (&Value::Null, &Value::from(true)));
     assert!(server.tell(&["cache", "list"]).contains("asked each time"));
 }
+
+/// What went wrong is asked for later than what went well.
+#[test]
+fn errors_and_slow_requests_are_remembered_longer() {
+    let origin = Origin::new(|asked| match asked.target() {
+        "/missing" => (404, own(&[]), Vec::new()),
+        "/slow" => {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            (200, own(&[]), Vec::new())
+        }
+        _ => (200, own(&[("Cache-Control", "max-age=60")]), b"ordinary".to_vec()),
+    });
+    let text = format!(
+        "config = 1\n[hot]\nenabled = false\n[log]\naccess = \"off\"\ntraces = 100\nslow = \"50ms\"\n\
+         [[site]]\nname = \"one\"\ndefault = true\norigin = \"{}\"\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &["--workers", "1"]);
+    let mut client = server.connect();
+    for path in ["/missing", "/slow"] {
+        client.get(path, &[]);
+    }
+    for _ in 0..300 {
+        assert_eq!(client.get("/ordinary", &[]).text(), "ordinary");
+    }
+    let found = |path: &str| {
+        let records = server.json(&["trace", "--url", &format!("*{path}"), "--last", "5"]);
+        records.as_array().unwrap().len()
+    };
+    assert_eq!((found("/missing"), found("/slow")), (1, 1));
+    // They are not there because all are.
+    assert!(server.json(&["trace", "--last", "1000"]).as_array().unwrap().len() <= 100);
+    let status = server.json(&["status"]);
+    let ratio = status["hit_ratio"].as_f64().unwrap();
+    // Of 302 requests all but three came from memory.
+    assert!((ratio - 299.0 / 302.0).abs() < 1e-9, "{status}");
+    assert_eq!(status["origin_requests_saved"].as_u64(), Some(299), "{status}");
+    let text = String::from_utf8(server.ask(&["status"]).stdout).unwrap();
+    assert!(text.contains("hit ratio 99.0 %, 299 requests to origins saved"), "{text}");
+}

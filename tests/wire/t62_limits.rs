@@ -160,6 +160,37 @@ fn the_hot_tier_keeps_so_many_and_no_more() {
     });
 }
 
+/// Why something is not hot can be a threshold: each is listed with where it is set, those of sites and rules by themselves.
+#[test]
+fn the_thresholds_of_the_hot_tier_are_listed() {
+    let origin = Origin::counting(&[]);
+    let text = format!(
+        "config = 1\n[hot]\nperiod = \"20s\"\n[[site]]\nname = \"one\"\ndefault = true\norigin = \"{}\"\n\
+         [[site.rule]]\nid = \"seldom\"\npath = \"/seldom\"\nhot = {{ threshold = 9 }}\n\
+         [[site.rule]]\nid = \"never\"\npath = \"/never\"\nhot = false\n\
+         [[site.rule]]\nid = \"same\"\npath = \"/same\"\nfor = \"1s\"\n",
+        origin.url
+    );
+    let (server, file) = Server::configured(&text, &[]);
+    let all = server.json(&["limits"]);
+    let told = |name: &str| {
+        let row = limit(&all, name);
+        (row["value"].as_str().unwrap().to_owned(), row["from"].as_str().unwrap().to_owned())
+    };
+    let at = |line: u32| format!("{}:{line}", file.display());
+    for (name, value, from) in [
+        ("hot.threshold", "2", "default".to_owned()),
+        ("hot.period", "20s", at(3)),
+        ("hot.max_bytes", "64.0 MiB", "default".to_owned()),
+        ("hot.idle", "2m", "default".to_owned()),
+        ("site.one.rule.seldom.hot.threshold", "9", at(11)),
+        ("site.one.rule.never.hot", "off", at(15)),
+    ] {
+        assert_eq!(told(name), (value.to_owned(), from), "{name}");
+    }
+    assert!(!all.to_string().contains("rule.same.hot"), "{all}");
+}
+
 /// Connections and traces are within the budget: as they grow, answers leave.
 #[test]
 fn connections_take_their_part_of_the_budget() {

@@ -148,6 +148,13 @@ pub struct Record {
     pub request_fields: Fields,
 }
 
+impl Record {
+    /// Whether somebody may ask for it long after: an error, or a response that began later than `slow_us`.
+    pub fn is_notable(&self, slow_us: u64) -> bool {
+        self.status >= 400 || self.first_byte_us >= slow_us
+    }
+}
+
 /// Names and values in one piece of memory: records are many, and short-lived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(String);

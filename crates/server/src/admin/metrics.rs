@@ -244,12 +244,31 @@ fn histogram(app: &Shared, out: &mut String) {
     let _ = writeln!(out, "{name}_sum {total}\n{name}_count {below}");
 }
 
+/// What the cache was good for.
+#[derive(Debug, PartialEq)]
+struct Saved {
+    /// Of the requests that the cache or the origin answered, the part for which nobody had to wait for the origin; `None`
+    /// before the first.
+    hit_ratio: Option<f64>,
+    /// Requests that the origin would have been asked as well. Stale responses are not counted: each may have cost a refresh.
+    origin_requests: u64,
+}
+
+/// Of requests by what the cache did.
+fn saved(count: &dyn Fn(&str) -> u64) -> Saved {
+    let fresh = count("hot") + count("hit");
+    let hits = fresh + count("stale");
+    let all = hits + count("revalidated") + count("joined") + count("miss") + count("pass");
+    Saved { hit_ratio: (all > 0).then(|| hits as f64 / all as f64), origin_requests: fresh + count("joined") }
+}
+
 /// The same for people and tools, in one object.
 pub fn status(app: &Shared) -> Value {
     let stats = app.cache.stats();
     let snapshot = app.snapshot();
     let requests: serde_json::Map<String, Value> =
         BY_CACHE.iter().map(|(name, pick)| ((*name).to_string(), sum(app, pick).into())).collect();
+    let saved = saved(&|name| requests.get(name).and_then(Value::as_u64).unwrap_or(0));
     json!({
         "v": 1,
         "version": env!("CARGO_PKG_VERSION"),
@@ -260,6 +279,8 @@ pub fn status(app: &Shared) -> Value {
         "epoch": app.epoch(),
         "sites": snapshot.settings.sites.sites.iter().map(|s| s.name.to_string()).collect::<Vec<_>>(),
         "requests": requests,
+        "hit_ratio": saved.hit_ratio,
+        "origin_requests_saved": saved.origin_requests,
         "rejects": rejects(app).map(|(code, n)| (code.to_string(), n.into())).collect::<serde_json::Map<_, Value>>(),
         "cache": {
             "entries": stats.entries, "used_bytes": stats.used_bytes,
@@ -268,4 +289,29 @@ pub fn status(app: &Shared) -> Value {
         },
         "dropped_lines": { "access_log": app.access_log.dropped(), "notices": crate::stderr::dropped() },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cache_was_good_for() {
+        let of = |counts: &[(&str, u64)]| {
+            saved(&|name| counts.iter().find(|(known, _)| *known == name).map_or(0, |(_, n)| *n))
+        };
+        assert_eq!(of(&[]), Saved { hit_ratio: None, origin_requests: 0 });
+        assert_eq!(of(&[("own", 5), ("error", 5), ("gone", 1), ("rejected", 1)]).hit_ratio, None);
+        let all = of(&[
+            ("hot", 40),
+            ("hit", 10),
+            ("stale", 10),
+            ("revalidated", 5),
+            ("joined", 15),
+            ("miss", 10),
+            ("pass", 10),
+        ]);
+        assert_eq!(all, Saved { hit_ratio: Some(0.6), origin_requests: 65 });
+        assert_eq!(of(&[("pass", 3)]), Saved { hit_ratio: Some(0.0), origin_requests: 0 });
+    }
 }

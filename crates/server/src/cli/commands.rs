@@ -319,10 +319,14 @@ pub fn status(server: &Server) -> Outcome {
         rows.extend((lost > 0).then(|| vec![what.to_owned(), lost.to_string()]));
     }
     let listen = strings(&value, "listen").join(", ");
+    let ratio = value.get("hit_ratio").and_then(Value::as_f64);
+    let ratio =
+        ratio.map_or("no hit ratio yet".to_owned(), |ratio| format!("hit ratio {:.1} %", ratio * 100.0));
     let head = format!(
-        "samovar {}, process {}, listening on {listen}\n\n",
+        "samovar {}, process {}, listening on {listen}\n{ratio}, {} requests to origins saved\n\n",
         word(&value, "version"),
-        number(&value, "pid")
+        number(&value, "pid"),
+        number(&value, "origin_requests_saved")
     );
     show::out(&(head + &table(&["ANSWERS", "COUNT"], &rows)))
 }

@@ -220,6 +220,8 @@ pub struct LogSettings {
     pub format: LogFormat,
     /// Requests remembered.
     pub traces: usize,
+    /// Requests whose response begins so late are remembered longer, µs.
+    pub slow_us: u64,
     /// Memory for them as configured; see [`Settings::traces_bytes`].
     pub traces_max_bytes: usize,
 }

@@ -166,7 +166,9 @@ impl Shared {
     /// Keeps a record.
     pub fn keep(&self, core: usize, record: Arc<Record>) {
         if let Some(ring) = self.rings.get(core) {
-            lock(ring).push(record);
+            let slow_us = self.current.load().settings.log.slow_us;
+            let notable = record.is_notable(slow_us);
+            lock(ring).push(record, notable);
         }
     }
 

@@ -12,9 +12,11 @@ use crate::metrics::{CoreCounters, Counter};
 use crate::state::Shared;
 use crate::upstream::Upstream;
 use samovar_reason::Reject;
+use samovar_rules::HotWish;
 use std::time::Duration;
 
 /// A limit's value: a number, and whether people read it as bytes or as time.
+#[derive(PartialEq)]
 enum Value {
     Count(u64),
     Bytes(u64),
@@ -145,6 +147,8 @@ fn own(app: &Shared) -> Vec<LimitShape> {
             Some(app.counters.iter().map(|core| core.heads_bytes.get()).sum()),
         ),
         row("memory", "entry_max", Value::Bytes(settings.memory.entry_max_bytes), None),
+        row("hot", "threshold", Value::Count(settings.hot.threshold.into()), None),
+        row("hot", "period", Value::Time(Duration::from_millis(settings.hot.period_ms)), None),
         row("hot", "max_bytes", Value::Bytes(settings.hot.max_bytes), None),
         // Of the core with most.
         row(
@@ -175,6 +179,7 @@ fn own(app: &Shared) -> Vec<LimitShape> {
         ),
         row("log", "traces", Value::Count(settings.log.traces as u64), Some(app.traces())),
         row("log", "traces_max_bytes", Value::Bytes(settings.traces_bytes() as u64), traces),
+        row("log", "slow", Value::Time(Duration::from_micros(settings.log.slow_us)), None),
     ];
     let refused = |why: Reject| Some(app.counters.iter().map(|core| core.by_reject.get(why)).sum());
     for (row, why) in rows.iter_mut().zip([Reject::TooManyConnections, Reject::TooManyFromAddress]) {
@@ -204,9 +209,55 @@ fn own(app: &Shared) -> Vec<LimitShape> {
         let from = whence(settings, &name, line, file.as_deref());
         rows.push(shape(name, &Value::Time(g.queue_timeout), of, from));
     }
+    if !settings.hot.enabled {
+        rows.push(LimitShape { value: "off".to_owned(), ..row("hot", "enabled", Value::None, None) });
+    }
+    rows.extend(hot_of_rules(settings, &text, file.as_deref()));
     rows.extend(rates(&snapshot.settings, &text, file.as_deref()));
     for upstream in snapshot.upstreams() {
         rows.extend(of_upstream(upstream, settings, &text, file.as_deref()));
+    }
+    rows
+}
+
+/// What rules and sites say of the hot tier otherwise than `[hot]`.
+fn hot_of_rules(settings: &Settings, text: &str, file: Option<&str>) -> Vec<LimitShape> {
+    let values = |hot: &HotWish| {
+        [
+            ("threshold", Value::Count(hot.threshold.into())),
+            ("period", Value::Time(Duration::from_millis(hot.period_ms))),
+            ("max_bytes", Value::Bytes(hot.max_bytes)),
+        ]
+    };
+    let mut rows = Vec::new();
+    for site in &settings.sites.sites {
+        let own = (None, &settings.hot, &site.otherwise.hot);
+        let of_rules = site.rules.iter().map(|rule| (Some(&*rule.id), &site.otherwise.hot, &rule.hot));
+        for (rule, around, hot) in std::iter::once(own).chain(of_rules) {
+            let place = match rule {
+                None => format!("site.{}.hot", site.name),
+                Some(rule) => format!("site.{}.rule.{rule}.hot", site.name),
+            };
+            let line = config::line_of_rule(text, &site.name, rule, "hot");
+            let from = |name: &str| whence(settings, name, line, file);
+            if !hot.enabled {
+                if around.enabled {
+                    let from = from(&place);
+                    rows.push(LimitShape {
+                        value: "off".to_owned(),
+                        ..shape(place, &Value::None, Use::default(), from)
+                    });
+                }
+                continue;
+            }
+            for ((key, value), (_, other)) in values(hot).into_iter().zip(values(around)) {
+                let name = format!("{place}.{key}");
+                if value != other {
+                    let from = from(&name);
+                    rows.push(shape(name, &value, Use::default(), from));
+                }
+            }
+        }
     }
     rows
 }

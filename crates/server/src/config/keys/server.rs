@@ -208,8 +208,9 @@ pub(crate) static LOG: Table = Table {
             "\"json\"",
         )
         .or("\"combined\""),
-        Key::new("traces", Kind::Int(0, 1_000_000), "Requests remembered for `samovar trace` and `explain`.", "10000")
+        Key::new("traces", Kind::Int(0, 1_000_000), "Requests remembered for `samovar trace` and `explain`. A quarter of them are kept for errors and slow requests (see `slow`) when newer ones push them out.", "10000")
             .or("2000"),
+        Key::new("slow", Kind::Duration(1), "A request whose response begins later than this is remembered as long as errors are.", "\"200ms\"").or("\"1s\""),
         Key::new("traces_max_bytes", Kind::Size(0), "Memory for them at most; never more than an eighth of `memory.size`.", "\"16 MiB\"").or("\"8 MiB\""),
     ]],
 };

@@ -185,6 +185,7 @@ pub(super) fn log(root: &Checked, around: &Around) -> LogSettings {
         access,
         format: if json { LogFormat::Json } else { LogFormat::Combined },
         traces: table.count("traces"),
+        slow_us: u64::try_from(table.duration("slow").as_micros()).unwrap_or(u64::MAX),
         traces_max_bytes: table.count("traces_max_bytes"),
     }
 }
