@@ -149,14 +149,15 @@ impl Client {
             answer.whole = self.chunks(&mut answer.body).is_some();
         } else if let Some(length) = answer.field("content-length") {
             let length: usize = length.parse().unwrap();
-            for _ in 0..length {
-                match self.byte() {
-                    Some(byte) => answer.body.push(byte),
-                    None => {
-                        answer.whole = false;
-                        break;
-                    }
-                }
+            // In pieces: byte by byte a large body takes seconds where the machine is busy.
+            while answer.body.len() < length {
+                let Some(byte) = self.byte() else {
+                    answer.whole = false;
+                    break;
+                };
+                answer.body.push(byte);
+                let here = self.unread.len().min(length - answer.body.len());
+                answer.body.extend(self.unread.drain(..here));
             }
         } else {
             while let Some(byte) = self.byte() {
