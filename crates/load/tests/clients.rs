@@ -59,7 +59,7 @@ fn a_list_with_a_login_is_gone_through_by_each_connection() {
     let scratch = Scratch::new("clients-login");
     let list = scratch.file("urls.txt");
     std::fs::write(&list, "/login\n/one\n/two\n/logout\n").unwrap();
-    let (server, heads) = by_path(|path, head| {
+    let (server, _) = by_path(|path, head| {
         let is_in = head.contains("\r\nCookie: in=1");
         match (path, is_in) {
             ("/login", _) => ok("in", "Set-Cookie: in=1; Path=/\r\n"),
@@ -76,9 +76,17 @@ fn a_list_with_a_login_is_gone_through_by_each_connection() {
     // Asked in turn by all together, most pages come to somebody who is not signed in.
     let (json, _) = run(&[&base[..], &["--cookies", "--pick", "turn"]].concat());
     assert!(number(&json, "/statuses/403") > 0.0, "{json}");
-    // And each by itself where nobody keeps cookies, if that is asked for.
-    heads.lock().unwrap().clear();
-    run(&[&base[..], &["--pick", "each"]].concat());
+    // And each by itself where nobody keeps cookies, if that is asked for: all three begin where the list does. None goes on before
+    // the others have begun.
+    let (begun, all_begun) = (std::sync::atomic::AtomicU64::new(0), std::sync::Barrier::new(3));
+    let (server, heads) = by_path(move |_, _| {
+        if begun.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 3 {
+            all_begun.wait();
+        }
+        ok("x", "")
+    });
+    let flags = ["--urls", &list, "-n", "30", "-c", "3", "-t", "1", "--pick", "each"];
+    run(&[&[server.url("/").as_str()], &flags[..]].concat());
     let first: Vec<String> = heads.lock().unwrap().iter().take(3).cloned().collect();
     assert!(first.iter().all(|head| head.starts_with("GET /login ")), "{first:?}");
 }
