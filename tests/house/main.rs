@@ -18,5 +18,6 @@ mod makefile;
 mod manifests;
 mod purity;
 mod readme;
+mod strays;
 mod versions;
 mod waiting;
