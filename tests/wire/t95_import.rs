@@ -344,6 +344,10 @@ fn what_is_written_is_accepted() {
         ("apache", "apache-linux-wms.conf"),
         ("apache", "apache-windows.conf"),
         ("nginx", "nginx.conf"),
+        ("nginx", "wordpress.conf"),
+        ("nginx", "drupal.conf"),
+        // Its certificate is not on this machine; `check` does not ask for it.
+        ("nginx", "nextcloud.conf"),
     ] {
         let (text, _) = import(&[source, &fragment(name).display().to_string()]);
         let (code, said) = check(&text);

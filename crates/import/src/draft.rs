@@ -3,7 +3,7 @@
 //! Not here: what any directive means.
 
 use crate::note::{Consequence, Fate, Note, Place, Refused, explained, shown};
-use crate::wanted::{Settings, Upstream, Value, Wanted, render};
+use crate::wanted::{Settings, Site, Upstream, Value, Wanted, render};
 use crate::windows;
 use crate::{Imported, Source, spell};
 use std::sync::Arc;
@@ -102,6 +102,23 @@ impl<'o> Draft<'o> {
         head.set("files", Value::Text(folder), place).remark = remark;
     }
 
+    /// A site that is asked over TLS and whose certificate was not found: without it the redirects of its plain side would
+    /// lead nowhere, or round in circles.
+    pub(crate) fn fill_certificate(&mut self, site: &mut Site, place: &Place, directive: &str) {
+        if site.head.get("certificate").is_some() {
+            return;
+        }
+        for (key, ending) in [("certificate", "crt"), ("certificate_key", "key")] {
+            let path = format!("/FILL-IN/{}.{ending}", site.name);
+            site.head.set(key, Value::Text(path), place).remark =
+                "FILL-IN: no certificate was read".to_owned();
+        }
+        let text = "FILL-IN: no certificate was found for it, and Samovar does not start without one. Write the PEM files as \
+                    `certificate` and `certificate_key` of the site. If TLS ends in front of Samovar, take this listener, \
+                    `certificate` and the redirect to https out, and name that proxy in [server] trusted_proxies";
+        self.note(place, directive, Fate::FillIn, text);
+    }
+
     /// An upstream with one HTTP member, found again by its URL; its name.
     pub(crate) fn upstream_of(&mut self, url: &str, host: Option<String>, place: &Place) -> String {
         let member = vec![("url".to_owned(), Value::text(url))];
@@ -173,7 +190,10 @@ impl<'o> Draft<'o> {
             let mut hosts = Vec::new();
             for host in std::mem::take(&mut site.hosts) {
                 if taken.iter().any(|(h, ports)| *h == host && overlap(ports, &site.ports)) {
-                    self.note(&at, &host, Fate::LeftOut, "the host belongs to an earlier site already");
+                    let as_what = (Fate::LeftOut, Consequence::BreaksSite);
+                    let text =
+                        "an earlier site on the same port has this host already, and takes its requests";
+                    self.note_as(&at, &host, as_what, text);
                 } else {
                     taken.push((host.clone(), site.ports.clone()));
                     hosts.push(host);
@@ -190,12 +210,9 @@ impl<'o> Draft<'o> {
             let reached = site.default || !site.hosts.is_empty();
             if !reached {
                 let at = site.place.clone().unwrap_or_else(|| place.clone());
-                self.note(
-                    &at,
-                    &site.name,
-                    Fate::LeftOut,
-                    "no request reaches this site: an earlier one takes all of its",
-                );
+                let as_what = (Fate::LeftOut, Consequence::BreaksSite);
+                let text = "the whole site is left out: earlier sites take all of its requests. Give it a host or a port of its own";
+                self.note_as(&at, &site.name, as_what, text);
             }
             reached
         });
@@ -209,6 +226,15 @@ impl<'o> Draft<'o> {
             self.wanted.sites.push(site);
         }
         let mut sites = std::mem::take(&mut self.wanted.sites);
+        // Where another site takes its pages from, for one that has none.
+        let beside =
+            sites.iter().find_map(|site| Some(("files", site.head.get("files")?.clone()))).or_else(|| {
+                let mut scopes = sites.iter().flat_map(|site| site.scopes.iter().chain(&site.passes));
+                scopes.find_map(|scope| match scope.settings.get("upstream") {
+                    Some(Value::Text(name)) => Some(("upstream", Value::text(name))),
+                    _ => None,
+                })
+            });
         for site in &mut sites {
             // What takes all takes what the site takes; beside handlers and exceptions it is a rule behind theirs.
             let (scopes, passes) = (&mut site.scopes, &mut site.passes);
@@ -240,6 +266,11 @@ impl<'o> Draft<'o> {
                 for key in ["index", "listing", "types", "handlers"] {
                     site.head.remove(key);
                 }
+            } else if site.head.get("files").is_none() && is_redirected(site) && beside.is_some() {
+                // Nothing is served from it, but a site has some place.
+                if let Some((key, value)) = &beside {
+                    site.head.set_by_itself(key, value.clone(), "nothing comes from it: all is redirected");
+                }
             } else if site.head.get("files").is_none() {
                 let at = site.place.clone().unwrap_or_else(|| place.clone());
                 let (folder, remark) = match &self.options.files {
@@ -253,7 +284,7 @@ impl<'o> Draft<'o> {
                         &at,
                         &site.name,
                         Fate::FillIn,
-                        "files: what was read names no folder for what goes to no upstream",
+                        "FILL-IN: no folder is named for what goes to no upstream: write `files`, or import with --files DIR",
                     );
                 }
                 site.head.set_by_itself("files", Value::Text(folder), &remark);
@@ -282,4 +313,13 @@ impl<'o> Draft<'o> {
         }
         upstreams.retain(|upstream| used.contains(&upstream.name));
     }
+}
+
+/// Whether all requests to a site are sent elsewhere.
+fn is_redirected(site: &Site) -> bool {
+    site.scopes.iter().any(|scope| scope.select.is_all() && scope.settings.get("redirect").is_some())
+        && site
+            .scopes
+            .iter()
+            .all(|scope| scope.settings.get("redirect").is_some() || scope.settings.is_closed())
 }

@@ -19,7 +19,7 @@ mod words;
 
 use crate::draft::Draft;
 use crate::include::{File, Includes};
-use crate::note::{Fate, Refused};
+use crate::note::{Consequence, Fate, Refused};
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{Select, Site, Value};
@@ -41,6 +41,8 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
     conf.all(&main, &Select::default())?;
     listeners.append(&mut conf.listen);
     let is_main = hosts.is_empty();
+    let https_ports: Vec<u16> =
+        listeners.iter().filter(|listen| listen.https).map(|listen| listen.port).collect();
     // What the main server says of lifetimes is noted with the virtual hosts it holds for, if there are some.
     let site = conf.finish(is_main);
     if is_main {
@@ -73,6 +75,10 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
             site.ports.extend(port.filter(|port| *port > 0 && !site.ports.contains(port)));
         }
         draft.note(&host.place, &host.shown(), Fate::Carried, format!("the site {}", site.name));
+        let tls = tls || site.ports.iter().any(|port| *port == 443 || https_ports.contains(port));
+        if tls {
+            draft.fill_certificate(&mut site, &host.place, &host.shown());
+        }
         sites.push((site, tls));
         draft.bounded(&host.place)?;
     }
@@ -142,8 +148,9 @@ fn settle(draft: &mut Draft<'_>, sites: Vec<(Site, bool)>, listeners: &[directiv
     for listener in listeners {
         let tls = tls_ports.contains(&listener.port);
         if !tls && (listener.https || listener.port == 443) {
-            let text = "no virtual host that was read has a certificate for it";
-            draft.note(&listener.place, &listener.shown, Fate::LeftOut, text);
+            let as_what = (Fate::LeftOut, Consequence::BreaksSite);
+            let text = "no virtual host that was read is for this port: nothing listens on it. Import where all files are";
+            draft.note_as(&listener.place, &listener.shown, as_what, text);
             continue;
         }
         let scheme = if tls { "https://" } else { "" };

@@ -14,11 +14,12 @@ use roxmltree::Node;
 const BREAKS: (Fate, Consequence) = (Fate::LeftOut, Consequence::BreaksSite);
 
 pub(crate) fn declared(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec<Site>) {
+    let mut tls = Vec::new();
     for section in children(node) {
         if section.tag_name().name() == "sites" {
             for site in children(section) {
                 match site.tag_name().name() {
-                    "site" => one(xml, site, draft, sites),
+                    "site" => one(xml, site, draft, sites, &mut tls),
                     _ => draft.note(
                         &xml.place(site),
                         &xml.tag(site),
@@ -37,17 +38,17 @@ pub(crate) fn declared(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>,
             draft.note(&xml.place(section), &xml.tag(section), Fate::LeftOut, why);
         }
     }
-    ports(xml, node, draft, sites);
+    ports(xml, node, draft, sites, &tls);
 }
 
-fn one(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec<Site>) {
+fn one(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec<Site>, tls: &mut Vec<u16>) {
     let name = node.attribute("name").unwrap_or("site").to_owned();
     let place = xml.place(node);
     let mut site = Site { name, place: Some(place.clone()), ..Site::default() };
     let mut root = String::new();
     for part in children(node) {
         match part.tag_name().name() {
-            "bindings" => bindings(xml, part, draft, &mut site),
+            "bindings" => bindings(xml, part, draft, &mut site, tls),
             "application" => application(xml, part, draft, &mut site, &mut root),
             "limits" => draft.note(
                 &xml.place(part),
@@ -72,7 +73,9 @@ fn one(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec
     sites.push(site);
 }
 
-fn bindings(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &mut Site) {
+/// `tls`: the ports of https, over all sites.
+fn bindings(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &mut Site, tls: &mut Vec<u16>) {
+    let name = site.name.clone();
     for binding in children(node).filter(|n| n.tag_name().name() == "binding") {
         let (place, tag) = (xml.place(binding), xml.tag(binding));
         let information = binding.attribute("bindingInformation").unwrap_or("");
@@ -109,12 +112,21 @@ fn bindings(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &mut
                 }
             }
             (Some("https"), Some(port)) => {
-                let host = spell::host(host);
-                site.hosts.extend(host.filter(|h| !site.hosts.contains(h)));
-                let text = format!(
-                    "FILL-IN: nothing listens on port {port} yet, as its certificate lies in Windows' store. Export it as PEM, \
-                     write `certificate` and `certificate_key` into the site and `https://0.0.0.0:{port}` into `listen`"
-                );
+                let named = spell::host(host);
+                site.default |= host.is_empty();
+                site.hosts.extend(named.filter(|h| !site.hosts.contains(h)));
+                if !site.ports.contains(&port) {
+                    site.ports.push(port);
+                }
+                if !tls.contains(&port) {
+                    tls.push(port);
+                }
+                let mut filled = std::mem::take(site);
+                filled.name = spell::name(&filled.name);
+                draft.fill_certificate(&mut filled, &place, &tag);
+                filled.name.clone_from(&name);
+                *site = filled;
+                let text = "export the certificate from Windows' store as PEM files";
                 draft.note(&place, &tag, Fate::FillIn, text);
             }
             _ => draft.note_as(&place, &tag, BREAKS, "Samovar serves http and https only"),
@@ -152,14 +164,17 @@ fn application(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &
 }
 
 /// Listeners; and where all sites are on the same ports, none of them needs to say so.
-fn ports(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut [Site]) {
+fn ports(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut [Site], tls: &[u16]) {
     let mut all: Vec<u16> = sites.iter().flat_map(|site| site.ports.iter().copied()).collect();
     all.sort_unstable();
     all.dedup();
     if all.is_empty() {
         return;
     }
-    let listen = all.iter().flat_map(|port| [format!("0.0.0.0:{port}"), format!("[::]:{port}")]);
+    let scheme = |port: &u16| if tls.contains(port) { "https://" } else { "" };
+    let listen = all
+        .iter()
+        .flat_map(|port| ["0.0.0.0", "[::]"].map(|address| format!("{}{address}:{port}", scheme(port))));
     draft.wanted.server.set("listen", Value::texts(listen), &xml.place(node));
     for site in sites.iter_mut() {
         site.ports.sort_unstable();

@@ -7,13 +7,15 @@ use super::Conf;
 use crate::note::Fate;
 use crate::spell;
 use crate::tree::Directive;
-use crate::wanted::{Settings, Value};
+use crate::wanted::{PathSet, Settings, Value, Wide};
 
 /// Whether a directive is about who may.
 pub(super) fn is_guard(d: &Directive) -> bool {
     match d.name.as_str() {
         "auth_basic" => d.arg(0) != "off",
-        "allow" | "deny" => true,
+        // Whoever may by default may.
+        "allow" => d.arg(0) != "all",
+        "deny" => true,
         "if" => is_condition(d),
         _ => foreign(d).is_some(),
     }
@@ -46,27 +48,76 @@ fn foreign(d: &Directive) -> Option<&'static str> {
 /// An `if` that keeps requests away. One that only sends to another scheme or host keeps nobody out.
 pub(super) fn is_condition(d: &Directive) -> bool {
     const WHERE: [&str; 7] = [
-        "($scheme",
-        "($host",
-        "($http_host",
-        "($server_port",
-        "($https",
-        "($http_x_forwarded_proto",
-        "($server_name",
+        "$scheme",
+        "$host",
+        "$http_host",
+        "$server_port",
+        "$https",
+        "$http_x_forwarded_proto",
+        "$server_name",
     ];
-    let sends = |i: &Directive| {
-        let status = i.arg(0).parse::<u16>().unwrap_or(302);
-        WHERE.contains(&d.arg(0)) && (301..=308).contains(&status)
+    if d.name != "if" {
+        return false;
+    }
+    let Asked { variable, operator, .. } = Asked::of(d);
+    // A client that names itself is sent where it finds its way; nobody is kept out by what everybody can write.
+    let by_name = variable == "$http_user_agent" && operator.starts_with('~');
+    let elsewhere = by_name || WHERE.contains(&variable.as_str());
+    d.inside().iter().any(|i| match i.name.as_str() {
+        "return" => !(elsewhere && is_redirect(i)),
+        "rewrite" => !elsewhere && i.args.iter().any(|a| a == "redirect" || a == "permanent"),
+        "break" | "set" => false,
+        _ => is_guard(i),
+    })
+}
+
+/// `return` to another place.
+fn is_redirect(d: &Directive) -> bool {
+    d.name == "return" && (301..=308).contains(&d.arg(0).parse::<u16>().unwrap_or(302))
+}
+
+/// What an `if` asks: a variable, how it is compared, and with what.
+struct Asked {
+    variable: String,
+    operator: String,
+    value: String,
+}
+
+impl Asked {
+    fn of(d: &Directive) -> Asked {
+        let text = d.args.join(" ");
+        let text = text.trim();
+        let text = text.strip_prefix('(').unwrap_or(text);
+        let text = text.strip_suffix(')').unwrap_or(text).trim();
+        let (variable, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let (operator, value) = rest.trim_start().split_once(' ').unwrap_or((rest, ""));
+        Asked { variable: variable.to_owned(), operator: operator.to_owned(), value: value.trim().to_owned() }
+    }
+}
+
+/// The paths that a condition over the path keeps away, at most; `None`: it may be any.
+pub(super) fn condition_paths(d: &Directive) -> Option<PathSet> {
+    let Asked { variable, operator, value } = Asked::of(d);
+    let with_query = variable == "$request_uri";
+    if !(with_query || variable == "$uri" || variable == "$document_uri") || value.contains("\\?") {
+        return None;
+    }
+    let paths = match operator.as_str() {
+        "=" if value.starts_with('/') && !value.contains('?') => PathSet::Exact(value),
+        "~" | "~*" => Wide::of(&value, operator == "~*").paths(),
+        _ => return None,
     };
-    d.name == "if"
-        && d.inside().iter().any(|i| match i.name.as_str() {
-            "return" => !sends(i),
-            "rewrite" => {
-                !WHERE.contains(&d.arg(0)) && i.args.iter().any(|a| a == "redirect" || a == "permanent")
-            }
-            "break" | "set" => false,
-            _ => is_guard(i),
-        })
+    // What is refused for its query is refused whatever the path: only what begins so can be told by the path.
+    let only_redirects = d.inside().iter().all(|i| is_redirect(i) || i.name == "break" || i.name == "set");
+    let begins = |globs: &Vec<String>| {
+        let head = |glob: &str| glob.strip_suffix("/**").unwrap_or(glob).trim_end_matches('*').to_owned();
+        globs.iter().all(|glob| !head(glob).contains('*'))
+    };
+    match &paths {
+        PathSet::All => None,
+        PathSet::Globs(globs) if with_query && !only_redirects && !begins(globs) => None,
+        _ => Some(paths),
+    }
 }
 
 pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<'_, '_>) {
@@ -81,7 +132,7 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
                 list.get_or_insert(d);
                 let allows = d.name == "allow";
                 if last.is_some() {
-                    conf.left(d, "what stands behind `all` says nothing");
+                    conf.left(d, "nginx takes the first that fits, and `all` before it fits everybody");
                     continue;
                 }
                 match (d.arg(0), spell::network(d.arg(0))) {
@@ -95,8 +146,8 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
                         conf.carried(d, format!("{} {network}", d.name));
                         if allows { allow.push(network) } else { deny.push(network) }
                     }
-                    _ if allows => conf.left(d, "this is no address"),
-                    _ => closed = Some((d, "an address that may not cannot be read".to_owned())),
+                    _ if allows => conf.breaks(d, "this is no address: its clients are not let in by it"),
+                    _ => closed = Some((d, "it denies an address that cannot be read".to_owned())),
                 }
             }
             "auth_basic" if d.arg(0) == "off" => {
@@ -120,7 +171,7 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
                     _ => closed = Some((d, "users are asked for whose file is not known".to_owned())),
                 }
             }
-            "if" if is_condition(d) => {
+            "if" if is_condition(d) && condition_paths(d).is_none() => {
                 closed = Some((d, "a condition kept requests away".to_owned()));
             }
             "ssl_verify_client" if d.arg(0).starts_with("optional") => {
@@ -212,7 +263,7 @@ fn rate(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         Some((number.parse::<u64>().ok().filter(|n| (1..=1_000_000).contains(n))?, per, by(zone.arg(0))?))
     });
     let Some((requests, per, by)) = said else {
-        conf.note(d, Fate::Unsafe, "its zone is not known or tells clients apart by something that cannot be said: no rate is limited here");
+        conf.note(d, Fate::Unsafe, "its zone is not known, or its key is one that `rate` cannot count by: no rate is limited here. Write `rate = { requests = …, per = \"…\" }`");
         return;
     };
     let burst = parameter("burst").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0).min(1_000_000);
@@ -224,11 +275,15 @@ fn rate(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
         ("by", Value::Text(by)),
     ];
     if out.get("rate").is_some() {
-        conf.left(d, "a rule has one rate");
+        conf.note(
+            d,
+            Fate::Unsafe,
+            "a rule has one rate, and an earlier one is written: this one does not hold",
+        );
         return;
     }
     out.set("rate", Value::table(pairs), &d.place);
-    conf.carried(d, "rate; what is too much is answered with 429 at once, not delayed");
+    conf.carried(d, "rate; a request too many gets 429 at once, and is not delayed");
 }
 
 fn connections(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
@@ -243,6 +298,6 @@ fn connections(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
             conf.draft.wanted.limits.set("connections_per_address", Value::Int(n), &d.place);
             conf.carried(d, "[limits] connections_per_address, for all");
         }
-        _ => conf.note(d, Fate::Unsafe, "its zone is not known or cannot be said: nothing is limited here"),
+        _ => conf.note(d, Fate::Unsafe, "its zone is not known, or its key is one that cannot be counted by: nothing is limited here. Write `limits = { concurrent_max = … }`"),
     }
 }

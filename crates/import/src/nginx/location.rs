@@ -4,10 +4,12 @@
 
 use super::order::{self, Kind, Node};
 use super::{Conf, cache, fields, guards, upstream, words};
-use crate::note::{Fate, Place};
+use crate::note::{Consequence, Fate, Place};
 use crate::spell;
 use crate::tree::Directive;
-use crate::wanted::{PathSet, Scope, Select, Settings, Site, Value, Wide, everybody, is_whole, regex};
+use crate::wanted::{
+    PathSet, Scope, Select, Settings, Site, Value, Wide, alternatives, everybody, is_whole, regex,
+};
 
 /// Directives that are of one place and not handed down.
 const OWN: [&str; 16] = [
@@ -81,6 +83,21 @@ fn tried(d: &Directive) -> Tried {
     }
 }
 
+/// The same, with a `.` before a letter taken for a dot, which is what people mean by `^/.well-known/`.
+fn by_letter(d: &Directive) -> Option<Select> {
+    let mut plain = String::new();
+    let mut escaped = false;
+    let mut chars = d.arg(1).chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '.' && !escaped && chars.peek().is_some_and(char::is_ascii_alphanumeric) {
+            plain.push('\\');
+        }
+        escaped = c == '\\' && !escaped;
+        plain.push(c);
+    }
+    (d.arg(0).starts_with('~') && plain != d.arg(1)).then(|| regex(&plain))?
+}
+
 /// A server: the site's own policy, and a scope for each location.
 pub(super) fn server(inner: &[Directive], http: &[Directive], site: &mut Site, conf: &mut Conf<'_, '_>) {
     let around: Vec<&Directive> = http.iter().collect();
@@ -109,8 +126,18 @@ pub(super) fn server(inner: &[Directive], http: &[Directive], site: &mut Site, c
         order::in_order(nodes, whole, &read.scripts)
     };
     for d in inner.iter().filter(|d| guards::is_condition(d)) {
-        for scope in &mut scopes {
-            scope.settings.close(&d.place, "a condition kept requests away");
+        match guards::condition_paths(d) {
+            Some(path) => {
+                let mut settings = Settings::default();
+                conf.close(d, &mut settings, "a condition sent these paths elsewhere, or refused them");
+                let scope = Scope { select: Select::path(path), settings, place: Some(d.place.clone()) };
+                scopes.insert(scopes.len().min(1), scope);
+            }
+            None => {
+                for scope in &mut scopes {
+                    scope.settings.close(&d.place, "a condition kept requests away");
+                }
+            }
         }
     }
     shield(&mut scopes);
@@ -194,29 +221,48 @@ impl<'t> Read<'_, '_, '_, 't> {
         let closer = |conf: &mut Conf<'_, '_>, why: &str| {
             let mut settings = Settings::default();
             settings.close(&d.place, why);
-            conf.note(d, Fate::Unsafe, format!("closed to everybody: {why}"));
+            let as_what = (Fate::Unsafe, Consequence::BreaksSite);
+            conf.note_as(d, as_what, format!("closed to everybody: {why}"));
             Scope { select: Select::path(at_most.clone()), settings, place: Some(d.place.clone()) }
         };
         // Extensions are compared without case, which opens more than it should.
         let blind = select.as_ref().is_some_and(|select| !select.extensions.is_empty());
         let runs = inner.iter().any(|i| i.name == "fastcgi_pass");
+        // `\.php$|^/update.php`: scripts by their extension, and paths with a script's name in the middle.
+        let (select, narrower, beside) = match (select, d.args.get(1)) {
+            (None, Some(expression)) if runs && kind == Kind::Regex => scripts_of(expression),
+            (select, _) => (select, narrower, Vec::new()),
+        };
         let select = match &wide {
             Some(wide) if (narrower || d.arg(0) == "~") && blind && !runs => {
                 wide.exact.then(|| Select::path(wide.paths()))
             }
             _ => select,
         };
+        let opens = !guarded && !inner.iter().any(shows_programs);
+        let select = select.or_else(|| by_letter(d).filter(|_| opens));
         let is_lost = select.is_none() || lost;
         match select.filter(|_| !lost) {
             _ if words::is_page(inner) => {
                 scopes.push(closer(self.conf, "`samovar status`, `samovar limits` and /metrics say it, at an address of its own ([server] admin)"));
             }
-            None if guarded => {
-                let why =
-                    "what it guarded cannot be selected exactly: a rule takes path globs and extensions";
+            None if guarded || inner.iter().any(shows_programs) => {
+                let why = match guarded {
+                    true => {
+                        "a rule selects by path globs and extensions, so what it guarded cannot be selected exactly"
+                    }
+                    false => {
+                        "a rule selects by path globs and extensions, and what ran here would be shown as it is"
+                    }
+                };
                 scopes.push(closer(self.conf, why));
+                self.closed_with(inner);
             }
-            None => self.conf.left(d, "a rule cannot select this: it takes path globs and extensions"),
+            None => {
+                let text = "a rule selects by path globs and extensions, not by this expression: write one for the paths that it \
+                            takes";
+                self.conf.note_as(d, (Fate::LeftOut, weight(inner)), text);
+            }
             Some(select) => {
                 let whole = top && select.is_all() && kind != Kind::Regex;
                 self.conf.carried(d, if whole { "what holds where no other rule matches" } else { "a rule" });
@@ -229,15 +275,33 @@ impl<'t> Read<'_, '_, '_, 't> {
                 let mut settings = self.settings(&here);
                 let select = self.pass(&here, &select, !top, &mut settings).unwrap_or(select);
                 self.folder(inner, d, root, whole, &mut settings);
+                for i in
+                    inner.iter().filter(|i| guards::is_condition(i) && guards::condition_paths(i).is_some())
+                {
+                    self.conf.close(i, &mut settings, "a condition kept requests away");
+                }
                 let guards = settings.guards();
                 scopes.push(Scope { select, settings, place: Some(place.clone()) });
                 if narrower && guards {
                     scopes.push(closer(self.conf, "what lies behind a script's name cannot be selected"));
                 }
+                for path in beside {
+                    let mut settings = Settings::default();
+                    self.conf.close(d, &mut settings, "scripts ran here that have no extension of their own");
+                    scopes.push(Scope { select: Select::path(path), settings, place: Some(place.clone()) });
+                }
             }
         }
         let nested = self.nodes(inner, &here, root, false, is_lost);
         Node { kind, scopes, wide, nested }
+    }
+
+    /// What stands in a location that is closed: nothing of it needs to be done, unless the location is opened.
+    fn closed_with(&mut self, inner: &[Directive]) {
+        for i in inner.iter().filter(|i| i.name != "location") {
+            self.conf.left(i, "the location around it is closed to everybody");
+            self.closed_with(i.inside());
+        }
     }
 
     /// Settings of the directives that hold here.
@@ -265,9 +329,17 @@ impl<'t> Read<'_, '_, '_, 't> {
     ) -> Option<Select> {
         let find = |name: &str| here.iter().copied().find(|d| d.name == name);
         if let Some(d) = find("proxy_pass") {
+            if let Some(tried) = find("try_files") {
+                let text = "no file is tried before the application: write rules above for paths of files that exist, such as \
+                            `path = \"/static/**\"`";
+                self.conf.breaks(tried, text);
+            }
             return upstream::proxy_pass(d, here, select, out, self.conf);
         }
         if let Some(d) = find("fastcgi_pass") {
+            if let Some(tried) = find("try_files") {
+                self.conf.carried(tried, "a script that is not there gets 404");
+            }
             match upstream::fastcgi_pass(d, here, select, nested, self.site, self.conf) {
                 Ok(extensions) => self.scripts.push((extensions, d.place.clone())),
                 Err(why) => self.conf.close(d, out, why),
@@ -292,13 +364,30 @@ impl<'t> Read<'_, '_, '_, 't> {
         match named {
             Some(named) => return self.behind(d, named, here, select, out),
             None if last.starts_with('=') || last == "$uri" || last == "$uri/" => {
-                self.conf.carried(d, "what is no file is 404");
+                self.conf.carried(d, "a path that is no file gets 404");
             }
-            None => {
-                self.conf.left(d, "files that do not exist are 404: no other page is tried in their place")
-            }
+            None => self.front_controller(d, last, out),
         }
         None
+    }
+
+    /// What is no file was given to one page, which made all pages: they are missing until somebody says which paths they have.
+    fn front_controller(&mut self, d: &Directive, page: &str, out: &mut Settings) {
+        let (path, query) = page.split_once('?').unwrap_or((page, ""));
+        let path = path.split('$').next().unwrap_or_default();
+        let adds = !query.is_empty() && !["$args", "$query_string", "$is_args$args"].contains(&query);
+        let text = format!(
+            "FILL-IN: a path that is no file gets 404, where nginx gave it to {page}. Write rules for the paths of pages, such as \
+             `path = \"/blog/**\"`, with `rewrite = \"{path}\"`"
+        );
+        if path.starts_with('/') && !adds && spell::field_value(path).is_some() && !path.contains(['{', '}'])
+        {
+            // For somebody who wants all of it to go there, files too.
+            let entry = out.set("rewrite", Value::text(path), &d.place);
+            entry.off = true;
+            entry.remark = format!("FILL-IN: for the paths of pages; nginx gave what is no file to {page}");
+        }
+        self.conf.note(d, Fate::FillIn, text);
     }
 
     /// `try_files … @name`: all goes where the named location goes, under its guards and those of here.
@@ -321,12 +410,13 @@ impl<'t> Read<'_, '_, '_, 't> {
             here.iter().any(|i| guards::is_guard(i) && !self.around.iter().any(|a| a.place == i.place));
         let settings = self.settings(&behind);
         let Some(passed) = passed else {
-            self.conf.carried(named, "where files are tried before it");
+            self.conf.left(named, "Samovar cannot route what is no file; see `try_files`");
             if own {
                 self.conf.close(named, out, "what is behind files that do not exist was guarded");
             }
-            let text = "files that do not exist are 404: no other page is tried in their place";
-            self.conf.left(d, text);
+            let page = inner.iter().find(|i| i.name == "rewrite").map(|i| i.arg(1).to_owned());
+            let page = page.filter(|page| page.starts_with('/'));
+            self.front_controller(d, page.as_deref().unwrap_or_else(|| named.arg(0)), out);
             return None;
         };
         self.conf.carried(named, "where files are tried before it");
@@ -344,6 +434,52 @@ impl<'t> Read<'_, '_, '_, 't> {
             true => Select::path(PathSet::Under("/".to_owned())),
             false => select.clone(),
         }))
+    }
+}
+
+/// What shows what it runs where it does not run it.
+fn shows_programs(d: &Directive) -> bool {
+    ["fastcgi_pass", "uwsgi_pass", "scgi_pass", "perl", "js_content"].contains(&d.name.as_str())
+        || d.name.starts_with("content_by_lua")
+}
+
+/// Scripts of an expression of several alternatives: their extensions, whether that leaves something out, and paths that it
+/// takes beside them.
+fn scripts_of(expression: &str) -> (Option<Select>, bool, Vec<PathSet>) {
+    let parts = alternatives(expression);
+    let read: Vec<Option<Select>> = parts.iter().map(|part| regex(part)).collect();
+    let by_extension = |select: &&Select| select.path == PathSet::All && !select.extensions.is_empty();
+    let mut extensions: Vec<String> = Vec::new();
+    for select in read.iter().flatten().filter(by_extension) {
+        extensions.extend(select.extensions.iter().cloned());
+    }
+    if extensions.is_empty() {
+        return (None, false, Vec::new());
+    }
+    let (mut narrower, mut beside) = (false, Vec::new());
+    for (part, select) in parts.iter().zip(&read) {
+        match select {
+            Some(select) if by_extension(&select) => narrower |= !is_whole(part, select),
+            Some(Select { path: PathSet::Begins(path) | PathSet::Exact(path), extensions: none })
+                if none.is_empty() && extensions.iter().any(|e| path.ends_with(e.as_str())) => {}
+            _ => beside.push(Wide::of(part, false).paths()),
+        }
+    }
+    (Some(Select::extensions(extensions)), narrower, beside)
+}
+
+/// What it means that none of these directives holds.
+fn weight(inner: &[Directive]) -> Consequence {
+    let shows = |d: &Directive| {
+        ["return", "rewrite", "try_files", "root", "alias", "error_page", "add_header"]
+            .contains(&d.name.as_str())
+            || d.name.ends_with("_pass")
+    };
+    let keeps = |d: &Directive| d.name == "expires" || cache::is_of_cache(&d.name);
+    match () {
+        () if inner.iter().any(shows) => Consequence::BreaksSite,
+        () if inner.iter().any(keeps) => Consequence::CachedDifferently,
+        () => Consequence::Nothing,
     }
 }
 

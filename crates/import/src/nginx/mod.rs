@@ -150,11 +150,11 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
         match (d.name.as_str(), d.inner.is_some()) {
             ("http", true) => of_http(d.inner.unwrap_or_default(), &mut conf, &mut http, &mut servers),
             ("stream" | "mail" | "rtmp", true) => {
-                conf.left(&d, "Samovar speaks HTTP only");
+                conf.breaks(&d, "Samovar speaks HTTP only: keep nginx for it");
                 conf.rest(d.inside());
             }
             ("events", true) => {
-                conf.left(&d, "one thread per core serves all; `[limits] connections_max` bounds clients");
+                conf.left(&d, "one thread per core serves all connections; `[limits] connections_max` bounds their number");
                 conf.rest(d.inside());
             }
             // A fragment: what stands in `http` otherwise, or in a server.
@@ -173,7 +173,7 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
                 | "worker_cpu_affinity",
                 _,
             ) => {
-                conf.left(&d, "whoever starts Samovar decides: systemd, a container");
+                conf.left(&d, "systemd, or the container that starts Samovar, decides it");
             }
             _ if words::is_zone(&d) || words::is_of_http(&d) => {
                 of_http(vec![d], &mut conf, &mut http, &mut servers)
@@ -226,12 +226,13 @@ fn of_http(
         match (d.name.as_str(), d.inner.is_some()) {
             ("server", true) => servers.push(d),
             ("upstream", true) => conf.upstreams.push(d),
-            ("map" | "geo" | "split_clients", true) => {
-                conf.left(&d, "variables of its own making have no counterpart")
-            }
+            ("map" | "geo" | "split_clients", true) => conf.left(
+                &d,
+                "Samovar has no variables; a directive that used this one is listed where it stands",
+            ),
             ("types", true) => conf.carried(&d, "types are built in; `types` of a site adds some"),
             ("if", true) => {
-                conf.left(&d, "conditions have no counterpart");
+                conf.left(&d, "nginx takes no `if` here");
                 conf.rest(d.inside());
             }
             _ if words::is_zone(&d) => {
@@ -285,6 +286,12 @@ fn server(d: &Directive, http: &[Directive], conf: &mut Conf<'_, '_>) -> Site {
     if !inner.iter().any(|i| i.name == "listen") {
         site.ports.push(80);
     }
+    let over_tls = |i: &&Directive| {
+        i.name == "listen" && (ssl_on || i.args.iter().any(|a| a == "ssl")) && !i.arg(0).starts_with("unix:")
+    };
+    if let Some(i) = inner.iter().find(over_tls) {
+        conf.draft.fill_certificate(&mut site, &i.place, &i.shown());
+    }
     location::server(inner, http, &mut site, conf);
     conf.note(d, Fate::Carried, format!("the site {}", site.name));
     site
@@ -299,7 +306,10 @@ fn listen(d: &Directive, site: &mut Site, ssl_on: bool, conf: &mut Conf<'_, '_>)
             conf.draft.wanted.server.add("listen", address, &d.place);
             conf.carried(d, "[server] listen");
         } else {
-            conf.left(d, "TLS on a socket of files is not there");
+            conf.breaks(
+                d,
+                "Samovar listens on a Unix socket without TLS only, by its whole path: nothing listens here",
+            );
         }
         return;
     }
@@ -319,11 +329,11 @@ fn listen(d: &Directive, site: &mut Site, ssl_on: bool, conf: &mut Conf<'_, '_>)
         }
     };
     let (Some(address), Some(port)) = (address, port.filter(|p| *p > 0)) else {
-        conf.left(d, "this is no address to listen on");
+        conf.breaks(d, "an address or a port is expected: nothing listens here");
         return;
     };
     if has("quic") {
-        conf.left(d, "HTTP/3 is not there yet");
+        conf.left(d, "Samovar does not speak HTTP/3 yet; clients use HTTP/1.1");
         return;
     }
     if has("default_server") || has("default") {
@@ -338,7 +348,8 @@ fn listen(d: &Directive, site: &mut Site, ssl_on: bool, conf: &mut Conf<'_, '_>)
     if !site.ports.contains(&port) {
         site.ports.push(port);
     }
-    let http2 = if has("http2") { "; HTTP/2 is not there yet" } else { "" };
+    let http2 =
+        if has("http2") { "; clients use HTTP/1.1, as Samovar does not speak HTTP/2 yet" } else { "" };
     conf.carried(d, format!("[server] listen{http2}"));
     conf.listen.push(Listen { address, port, tls, place: d.place.clone() });
 }
@@ -361,16 +372,22 @@ fn names(d: &Directive, site: &mut Site, conf: &mut Conf<'_, '_>) {
     if bad.is_empty() {
         conf.carried(d, "hosts");
     } else {
-        conf.left(d, format!("{}: a host, or *. and a host", bad.join(", ")));
+        conf.breaks(
+            d,
+            format!(
+                "{}: a host, or *. and a host, is expected; requests for it go to the default site",
+                bad.join(", ")
+            ),
+        );
     }
 }
 
 fn path(d: &Directive, key: &'static str, site: &mut Site, conf: &mut Conf<'_, '_>) {
     let path = d.arg(0);
     if path.contains('$') || path.contains("://") || path.starts_with("data:") {
-        conf.left(d, "a file is wanted");
+        conf.breaks(d, "the path of a PEM file is expected: write it into the site");
     } else if site.head.get(key).is_some() {
-        conf.left(d, "a site shows one certificate");
+        conf.breaks(d, "a site shows one certificate, and another is written already");
     } else {
         // nginx begins relative names at its prefix, which is not the new file's folder.
         let entry = site.head.set(key, Value::text(path), &d.place);
@@ -394,8 +411,9 @@ fn settle(conf: Conf<'_, '_>, mut sites: Vec<Site>) {
     for listener in &listen {
         let tls = listen.iter().any(|l| l.port == listener.port && l.tls);
         if tls && !certified.contains(&listener.port) {
-            let text = "no server that listens here has a certificate that could be carried over";
-            draft.note(&listener.place, &format!("listen {}", listener.port), Fate::LeftOut, text);
+            let as_what = (Fate::LeftOut, Consequence::BreaksSite);
+            let text = "no server that listens here has a certificate: nothing listens on this port";
+            draft.note_as(&listener.place, &format!("listen {}", listener.port), as_what, text);
             continue;
         }
         let scheme = if tls { "https://" } else { "" };

@@ -105,6 +105,9 @@ fn named(
     d: &Directive,
     conf: &mut Conf<'_, '_>,
 ) -> Option<String> {
+    if let (Speaks::FastCgi, Some(own)) = (speaks, &conf.draft.options.fastcgi) {
+        return Some(own.clone());
+    }
     let block = conf.upstreams.iter().find(|u| u.arg(0) == authority).cloned();
     let Some(block) = block else {
         let address = address(authority, if speaks == Speaks::Http { 80 } else { 9000 })?;
@@ -394,13 +397,14 @@ pub(super) fn fastcgi_pass(
     told(here, "fastcgi_", conf);
     if select.extensions.is_empty() || select.path != PathSet::All || nested {
         for i in here.iter().filter(|i| i.name == "fastcgi_param") {
-            conf.left(i, "it is of an application that is not carried over");
+            conf.left(i, "the application that it is for is not carried over");
         }
         return Err(
-            "handlers run scripts of an extension, in a whole site: `handlers = [{ extension = \".php\", … }]`",
+            "a handler runs scripts of an extension, in a whole site, and what ran here has none: `handlers = [{ extension = \".php\", … }]`",
         );
     }
-    let name = named(d.arg(0), Speaks::FastCgi, None, d, conf).filter(|_| !d.arg(0).contains('$'));
+    let is_said = conf.draft.options.fastcgi.is_some() || !d.arg(0).contains('$');
+    let name = named(d.arg(0), Speaks::FastCgi, None, d, conf).filter(|_| is_said);
     let Some(name) = name else {
         return Err("this is no address of a FastCGI application");
     };
@@ -436,13 +440,13 @@ pub(super) fn fastcgi_pass(
             "REDIRECT_STATUS",
         ];
         if KNOWN.contains(&key) {
-            conf.carried(i, "applications are told it always");
+            conf.carried(i, "Samovar always passes it");
         } else if plain && !value.contains('$') && !value.is_empty() && key != "HTTP_PROXY" {
             conf.carried(i, "handlers.params");
             params.retain(|(known, _): &(String, Value)| known != key);
             params.push((key.to_owned(), Value::text(value)));
         } else {
-            conf.left(i, "values with variables have no counterpart");
+            conf.breaks(i, "its value has a variable of nginx: write it into `handlers.params` without");
         }
     }
     let taken = site.head.get("handlers").map(Value::toml).unwrap_or_default();

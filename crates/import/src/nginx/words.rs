@@ -111,20 +111,25 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
         "include" => conf.carried(d, "what it lists is built in"),
         "proxy_redirect" if d.arg(0) == "default" => conf.carried(d, "map_location, which is on"),
         "if" if !super::guards::is_condition(d) => {
-            conf.left(
-                d,
-                "conditions have no counterpart: what it changed, or sent elsewhere, comes through as it is",
-            );
+            let acts = d.inside().iter().any(|i| i.name == "return" || i.name == "rewrite");
+            let text = "Samovar has no conditions: what it redirected, rewrote or changed comes through as it is. Write a rule, or a \
+                        site of its own for the host or port that it asks for";
+            match acts {
+                true => conf.breaks(d, text),
+                false => conf.left(d, text),
+            }
         }
         "if" => {}
-        "rewrite" => conf.left(d, "its expressions are not read: write `rewrite` or `redirect` into a rule"),
+        "rewrite" => {
+            conf.breaks(d, "expressions of rewrites are not read: write `rewrite` or `redirect` into a rule")
+        }
         "content_by_lua" | "content_by_lua_block" | "content_by_lua_file" | "perl" | "js_content" => {}
         "set" | "map" | "perl_set" | "js_set" => {
-            conf.left(d, "variables of its own making have no counterpart")
+            conf.left(d, "Samovar has no variables; a directive that used this one is listed where it stands")
         }
         "sub_filter" | "sub_filter_once" | "sub_filter_types" | "ssi" | "addition_types"
         | "add_after_body" => {
-            conf.left(d, "bodies are not changed");
+            conf.breaks(d, "Samovar passes bodies on unchanged: let the application change them");
         }
         _ => other(d, conf),
     }

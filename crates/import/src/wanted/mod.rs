@@ -10,7 +10,7 @@ mod settings;
 mod value;
 mod wide;
 
-pub(crate) use select::{PathSet, Select, is_whole, regex};
+pub(crate) use select::{PathSet, Select, alternatives, is_whole, regex};
 pub(crate) use settings::{LIFETIMES, Settings, everybody};
 pub(crate) use value::Value;
 pub(crate) use wide::Wide;

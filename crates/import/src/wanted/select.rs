@@ -201,7 +201,7 @@ pub(crate) fn regex(text: &str) -> Option<Select> {
     }
     let inner = inner.strip_prefix("\\.")?;
     // Without an end it takes more than an extension.
-    let tails = ["(/|$)", "(?:/|$)", "($|/)", "(/.*)?$", "$", "$)"];
+    let tails = ["(/|$)", "(?:/|$)", "($|/)", "(?:$|/)", "(/.*)?$", "$", "$)"];
     let inner = tails.iter().find_map(|tail| inner.strip_suffix(tail))?;
     let inner = inner.strip_suffix(')').filter(|i| !i.contains('(')).unwrap_or(inner);
     let list = match inner.strip_prefix("(?:").or_else(|| inner.strip_prefix('(')) {
@@ -216,6 +216,29 @@ pub(crate) fn regex(text: &str) -> Option<Select> {
     }
     extensions.dedup();
     (!extensions.is_empty() && extensions.len() <= 100).then_some(Select { path, extensions })
+}
+
+/// The alternatives of an expression that stand in no group.
+pub(crate) fn alternatives(text: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    let (mut depth, mut class, mut escaped, mut from) = (0_usize, false, false, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => class = true,
+            ']' => class = false,
+            '(' if !class => depth += 1,
+            ')' if !class => depth = depth.saturating_sub(1),
+            '|' if !class && depth == 0 => {
+                all.push(text.get(from..at).unwrap_or_default());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(text.get(from..).unwrap_or_default());
+    all
 }
 
 /// Whether [`regex`] takes all that the expression takes: not what lies behind a script's name.
@@ -281,6 +304,8 @@ mod tests {
         let of = |list: &[&str]| Some(Select::extensions(extensions(list)));
         assert_eq!(regex(r"\.php$"), of(&[".php"]));
         assert_eq!(regex(r"\.php(/|$)"), of(&[".php"]));
+        assert_eq!(regex(r"\.php(?:$|/)"), of(&[".php"]));
+        assert_eq!(alternatives(r"\.php$|^/(a|b)[|]\|c"), [r"\.php$", r"^/(a|b)[|]\|c"]);
         assert_eq!(regex(r"\.(gif|jpe?g|png)$"), of(&[".gif", ".jpeg", ".jpg", ".png"]));
         assert_eq!(regex(r"[^/]+\.php(/|$)"), of(&[".php"]));
         assert_eq!(regex(r"^/(.*\.php)$").map(|s| s.extensions), Some(extensions(&[".php"])));

@@ -8,11 +8,17 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Alternatives of one expression, written out.
-const ALTERNATIVES_MAX: usize = 64;
+const ALTERNATIVES_MAX: usize = 256;
+/// Characters of a class that are written out as alternatives.
+const CLASS_MAX: usize = 4;
 /// Groups inside each other.
 const DEPTH_MAX: usize = 32;
 /// Globs of one guard, each a rule.
 const GLOBS_MAX: usize = 48;
+/// Signs of one glob; `samovar check` takes some more.
+const GLOB_MAX_BYTES: usize = 900;
+/// Beyond this many, globs that differ in the last part of a path only are written as one, in braces.
+const APART_MAX: usize = 12;
 /// Signs of one alternative.
 const ATOMS_MAX: usize = 400;
 
@@ -220,8 +226,38 @@ fn bounded(mut globs: Vec<String>) -> PathSet {
     globs.retain(|glob| seen.insert(glob.clone()));
     // Dots are settled before paths are compared: such a glob takes nothing, and would be refused.
     globs.retain(|glob| !glob.split('/').any(|part| part == "." || part == ".."));
-    let long = globs.iter().any(|glob| glob.len() > 900);
+    if globs.len() > APART_MAX {
+        globs = together(globs);
+    }
+    let long = globs.iter().any(|glob| glob.len() > GLOB_MAX_BYTES);
     if globs.len() > GLOBS_MAX || long { PathSet::All } else { PathSet::Globs(globs) }
+}
+
+/// Globs that differ in the last part of a path only, in braces: `/**/{a,b}`.
+fn together(globs: Vec<String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for glob in globs {
+        let (folder, name) = glob.split_at(glob.rfind('/').map_or(0, |at| at + 1));
+        // Two stars stand alone, and what braces mean by its signs cannot stand in them.
+        if name == "**" || name.is_empty() || name.contains(['{', '}', ',']) {
+            out.push(glob);
+            continue;
+        }
+        let room = |(known, names): &&mut (String, Vec<String>)| {
+            let bytes: usize = names.iter().map(|n| n.len() + 1).sum();
+            known == folder && known.len() + bytes + name.len() + 2 <= GLOB_MAX_BYTES
+        };
+        match groups.iter_mut().find(room) {
+            Some((_, names)) => names.push(name.to_owned()),
+            None => groups.push((folder.to_owned(), vec![name.to_owned()])),
+        }
+    }
+    out.extend(groups.into_iter().map(|(folder, names)| match names.as_slice() {
+        [one] => format!("{folder}{one}"),
+        many => format!("{folder}{{{}}}", many.join(",")),
+    }));
+    out
 }
 
 /// An expression being read. `None` of its methods: it cannot be followed.
@@ -303,7 +339,7 @@ impl Reader<'_> {
         let nothing = vec![Vec::new()];
         Some(match self.chars.next()? {
             '(' => return self.group(depth),
-            '[' => vec![vec![self.class()?]],
+            '[' => return self.class(),
             '.' => vec![vec![Atom::Any]],
             '^' => vec![vec![Atom::Start]],
             '$' => vec![vec![Atom::End]],
@@ -380,7 +416,7 @@ impl Reader<'_> {
     }
 
     /// `[.]` is a character; other classes are anything.
-    fn class(&mut self) -> Option<Atom> {
+    fn class(&mut self) -> Option<Vec<Alternative>> {
         let mut inside: Vec<char> = Vec::new();
         loop {
             let c = self.chars.next()?;
@@ -395,11 +431,15 @@ impl Reader<'_> {
             }
         }
         match inside.as_slice() {
-            [c] if *c != '^' => Some(self.char(*c)),
-            ['\\', c] if !c.is_ascii_alphanumeric() => Some(self.char(*c)),
+            ['\\', c] if !c.is_ascii_alphanumeric() => Some(vec![vec![self.char(*c)]]),
+            // A few characters are as many alternatives.
+            some if some.len() <= CLASS_MAX && some.iter().all(char::is_ascii_alphanumeric) => {
+                Some(some.iter().map(|c| vec![self.char(*c)]).collect())
+            }
+            [c] if *c != '^' => Some(vec![vec![self.char(*c)]]),
             _ => {
                 self.exact = false;
-                Some(Atom::Any)
+                Some(vec![vec![Atom::Any]])
             }
         }
     }
