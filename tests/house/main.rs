@@ -12,6 +12,7 @@
 
 mod arrows;
 mod files;
+mod import_words;
 mod licences;
 mod links;
 mod makefile;

@@ -113,7 +113,7 @@ impl<'o> Draft<'o> {
             site.head.set(key, Value::Text(path), place).remark =
                 "FILL-IN: no certificate was read".to_owned();
         }
-        let text = "FILL-IN: no certificate was found for it, and Samovar does not start without one. Write the PEM files as \
+        let text = "no certificate was found for it, and Samovar does not start without one. Write the PEM files as \
                     `certificate` and `certificate_key` of the site. If TLS ends in front of Samovar, take this listener, \
                     `certificate` and the redirect to https out, and name that proxy in [server] trusted_proxies";
         self.note(place, directive, Fate::FillIn, text);
@@ -284,7 +284,7 @@ impl<'o> Draft<'o> {
                         &at,
                         &site.name,
                         Fate::FillIn,
-                        "FILL-IN: no folder is named for what goes to no upstream: write `files`, or import with --files DIR",
+                        "no folder is named for what goes to no upstream: write `files`, or import with --files DIR",
                     );
                 }
                 site.head.set_by_itself("files", Value::Text(folder), &remark);

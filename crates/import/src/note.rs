@@ -52,7 +52,7 @@ impl Fate {
             Fate::Carried => "carried over",
             Fate::LeftOut => "not carried over",
             Fate::Unsafe => "unsafe",
-            Fate::FillIn => "to fill in",
+            Fate::FillIn => "FILL-IN",
         }
     }
 }

@@ -111,7 +111,7 @@ impl Access {
                 &d.place,
                 &d.shown(),
                 Fate::LeftOut,
-                "users are those of one file: basic_auth.users",
+                "basic_auth.users names one file, and all users in it may",
             ),
         }
         true
@@ -143,7 +143,7 @@ impl Access {
                 draft.note(&d.place, &shown, Fate::LeftOut, text);
             }
             None => {
-                self.closed = Some(format!("`{shown}` cannot be told by an address"));
+                self.closed = Some(format!("`{shown}` is no address"));
                 let text = "names of clients are not looked up: write their addresses into `deny`";
                 draft.note(&d.place, &shown, Fate::Unsafe, text);
             }
@@ -193,7 +193,7 @@ impl Access {
                     &d.place,
                     &shown,
                     Fate::LeftOut,
-                    "Samovar knows addresses and the users of one file",
+                    "Samovar asks for addresses and for users of a file, and for nothing else",
                 );
             }
         }
@@ -231,7 +231,7 @@ impl Access {
                     &d.place,
                     &d.shown(),
                     Fate::LeftOut,
-                    "Samovar knows one list of who may and one of who may not",
+                    "Samovar has one list of who may and one of who may not, and cannot nest them",
                 );
                 super::sections::dropped(inner, draft);
             }
@@ -254,7 +254,10 @@ impl Access {
         let mut closed = self.closed.clone();
         // Both a list and users, and it matters which of them is enough.
         if self.user && named && self.satisfy_any {
-            closed = Some("either an address or a user was enough, which cannot be said".to_owned());
+            closed = Some(
+                "an address or a password was enough; Samovar asks for both where both are written"
+                    .to_owned(),
+            );
         }
         if self.user && !(self.basic && self.users.is_some()) {
             closed = Some("users were asked for whose file is not known".to_owned());

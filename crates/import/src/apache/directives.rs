@@ -211,7 +211,7 @@ impl<'d, 'o> Conf<'d, 'o> {
                         self.scope(select, &d.place).set("error_pages", Value::Table(pages), &d.place);
                         self.carried(d, format!("error_pages: {status}"));
                     }
-                    _ => self.left(d, "a page of the same site is wanted"),
+                    _ => self.breaks(d, "a page of the same site is expected: visitors get Samovar's own error page"),
                 }
             }
             "redirect" | "redirectpermanent" | "redirecttemp" => self.redirect(d, &name),
@@ -219,9 +219,9 @@ impl<'d, 'o> Conf<'d, 'o> {
                 let (path, folder) = (d.arg(0).trim_end_matches('/'), d.arg(1).trim_end_matches('/'));
                 let root = self.root.clone().unwrap_or_default();
                 if format!("{}{path}", root.trim_end_matches('/')) == folder {
-                    self.carried(d, "its folder is where its path leads already");
+                    self.carried(d, "its folder is the one that its path leads to anyway");
                 } else {
-                    let why = format!("a site has one folder: move {folder} to {path} below it");
+                    let why = format!("a site has one folder: move {folder} to {path} below it, then take `deny` out");
                     self.close(d, &Select::path(PathSet::under(d.arg(0))), &why);
                 }
             }
@@ -233,32 +233,32 @@ impl<'d, 'o> Conf<'d, 'o> {
             "sslcertificatefile" => self.path(d, "certificate"),
             "sslcertificatekeyfile" => self.path(d, "certificate_key"),
             "sslcertificatechainfile" => {
-                self.left(
+                self.breaks(
                     d,
-                    "append it to the file of the certificate: one file holds all that lead to its root",
+                    "append its certificates to the file that `certificate` names: one file holds the whole chain",
                 );
             }
             "keepalivetimeout" => match spell::seconds(d.arg(0)).filter(|ms| *ms > 0) {
                 Some(ms) => self.limit(d, "idle_timeout", Value::duration(ms)),
-                None => self.left(d, "this is no number of seconds"),
+                None => self.left(d, "this is no number of seconds; Samovar's default holds"),
             },
             "maxkeepaliverequests" => match d.arg(0).parse::<u64>() {
                 Ok(0) => self.limit(d, "requests_per_connection", Value::text("unlimited")),
                 Ok(n) if n <= 1_000_000_000 => self.limit(d, "requests_per_connection", Value::Int(n)),
-                _ => self.left(d, "this is no number"),
+                _ => self.left(d, "this is no number; Samovar's default holds"),
             },
             "limitrequestbody" if whole => match d.arg(0).parse::<u64>() {
                 Ok(0) => self.limit(d, "body_max_bytes", Value::text("unlimited")),
                 Ok(n) if n < 1 << 50 => self.limit(d, "body_max_bytes", Value::size(n)),
-                _ => self.left(d, "this is no number"),
+                _ => self.left(d, "this is no number; Samovar's default holds"),
             },
             "limitrequestline" => match d.arg(0).parse::<u64>() {
                 Ok(n) if (256..1 << 24).contains(&n) => self.limit(d, "line_max_bytes", Value::size(n)),
-                _ => self.left(d, "Samovar takes lines of 256 bytes and more"),
+                _ => self.left(d, "`line_max_bytes` takes 256 bytes and more; the default holds"),
             },
             "limitrequestfields" => match d.arg(0).parse::<u64>() {
                 Ok(n) if (8..=256).contains(&n) => self.limit(d, "fields_max", Value::Int(n)),
-                _ => self.left(d, "Samovar takes 8 to 256 fields"),
+                _ => self.left(d, "`fields_max` takes 8 to 256; the default holds"),
             },
             "customlog" | "transferlog" => {
                 let path = d.arg(0);
@@ -268,16 +268,16 @@ impl<'d, 'o> Conf<'d, 'o> {
                     entry.remark =
                         "a file of its own is better; by default the log goes to standard error".to_owned();
                 }
-                self.left(d, "[log] access = \"FILE\", format = \"combined\" or \"json\"");
+                self.left(d, "Samovar writes one log for all sites: [log] access = \"FILE\" or \"off\", format = \"combined\" or \"json\"");
             }
             "loadmodule" | "addmodule" => {
                 let built_in = super::cache::is_module(d.arg(0));
                 match built_in {
-                    true => self.carried(d, "what it does is built in"),
+                    true => self.carried(d, "Samovar does this without a module"),
                     false => self.left(d, "Samovar has no modules"),
                 }
             }
-            "define" => self.carried(d, "put in where it is used"),
+            "define" => self.carried(d, "its value stands where it is used"),
             "include" | "includeoptional" => {
                 self.breaks(d, "no file here has such a name, and what it says is missing: import where all files are, or name their folder with --root")
             }
@@ -338,7 +338,7 @@ impl<'d, 'o> Conf<'d, 'o> {
                 let (place, shown) = (d.place.clone(), d.shown());
                 self.listen.push(Listen { address, port, https, place, shown });
             }
-            _ => self.left(d, "this is no address to listen on"),
+            _ => self.breaks(d, "an address or a port is expected: nothing listens here"),
         }
     }
 
@@ -357,9 +357,18 @@ impl<'d, 'o> Conf<'d, 'o> {
             }
         }
         if bad.is_empty() {
-            self.carried(d, if name == "servername" { "hosts; the first names the site" } else { "hosts" });
+            self.carried(
+                d,
+                if name == "servername" { "hosts; the first of them is the site's name" } else { "hosts" },
+            );
         } else {
-            self.left(d, format!("{}: a host, or *. and a host", bad.join(", ")));
+            self.breaks(
+                d,
+                format!(
+                    "{}: a host, or *. and a host, is expected; requests for it go to the default site",
+                    bad.join(", ")
+                ),
+            );
         }
     }
 
@@ -371,16 +380,18 @@ impl<'d, 'o> Conf<'d, 'o> {
                 self.site.head.set("listing", Value::Bool(true), &d.place);
                 self.carried(d, "listing = true");
             }
-            (true, false) => {
-                self.left(d, "a site draws lists everywhere or nowhere; `listing = true` would open more")
-            }
+            (true, false) => self.breaks(
+                d,
+                "a site lists its folders everywhere or nowhere: `listing = true` would list more",
+            ),
             (false, true) => {
                 self.site.head.remove("listing");
-                self.carried(d, "no listing; links are followed inside of the folder, never out of it");
+                self.carried(d, "no listing; Samovar follows links inside of the folder, never out of it");
             }
-            (false, false) => {
-                self.left(d, "links are followed inside of the folder, never out of it; nothing else is run")
-            }
+            (false, false) => self.left(
+                d,
+                "Samovar follows links inside of the folder, never out of it, and runs nothing else",
+            ),
         }
     }
 
@@ -420,10 +431,10 @@ impl<'d, 'o> Conf<'d, 'o> {
             && !to.is_empty()
             && !to.contains(['{', '}', '%', '$']);
         let (Some(_), Some(to), true) = (spell::literal(from), spell::field_value(to), ok) else {
-            let why = "write `redirect = { to = \"…\", status = … }` into a rule";
+            let why = "its target cannot be written: write `redirect = { to = \"…\", status = … }` into a rule, and take `deny` out";
             match from.starts_with('/') {
                 true => self.close(d, &Select::path(PathSet::under(from)), why),
-                false => self.left(d, why),
+                false => self.breaks(d, why),
             }
             return;
         };

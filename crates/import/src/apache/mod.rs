@@ -116,16 +116,16 @@ fn flatten(tree: Vec<Directive>, draft: &mut Draft<'_>, flat: &mut Vec<Directive
                 let (fate, why) = match guards {
                     true => (
                         Fate::Unsafe,
-                        "the condition is taken as not met; what it guards is not guarded by it",
+                        "the import takes the condition as not met: what stands in it guards nothing here",
                     ),
-                    false => (Fate::LeftOut, "the condition is taken as not met"),
+                    false => (Fate::LeftOut, "the import takes the condition as not met"),
                 };
                 draft.note(&directive.place, &shown, fate, why);
                 sections::dropped(&inner, draft);
             } else {
                 directive.inner = Some(Vec::new());
                 let shown = directive.shown();
-                draft.note(&directive.place, &shown, Fate::Carried, "the condition is taken as met");
+                draft.note(&directive.place, &shown, Fate::Carried, "the import takes the condition as met");
                 flatten(inner, draft, flat);
             }
             continue;

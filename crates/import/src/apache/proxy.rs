@@ -61,7 +61,7 @@ fn gather(tree: &[Directive], draft: &mut Draft<'_>, all: &mut Vec<Balancer>) {
                     &i.place,
                     &i.shown(),
                     Fate::LeftOut,
-                    "this importer does not know it in a balancer",
+                    "this importer does not know the parameter: look up what it does to the balancer",
                 );
             }
         }
@@ -95,7 +95,7 @@ fn member(name: &str, d: &Directive, first: usize, draft: &mut Draft<'_>) {
     let url = d.arg(first);
     let Some(url) = http_url(url) else {
         let why = if url.starts_with("https://") {
-            "TLS towards upstreams is not there yet"
+            "Samovar does not speak TLS with upstreams yet"
         } else {
             "members speak HTTP"
         };
@@ -252,7 +252,7 @@ pub(crate) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, sele
     match name {
         "proxypass" => pass(conf, d, select),
         "proxypassmatch" => pass_match(conf, d, select),
-        "proxypassreverse" => conf.carried(d, "map_location, which is on"),
+        "proxypassreverse" => conf.carried(d, "map_location, which is on by default"),
         "proxypassreversecookiepath" | "proxypassreversecookiedomain" => {
             let path = name.ends_with("path");
             let key = if path { "map_cookie_path" } else { "map_cookie_domain" };
@@ -262,7 +262,7 @@ pub(crate) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, sele
                 conf.site.head.set(key, map, &d.place);
                 conf.carried(d, key);
             } else {
-                conf.left(d, "two paths, or two domains, are wanted");
+                conf.left(d, "two paths, or two domains, are expected");
             }
         }
         "proxypreservehost" => {
@@ -283,15 +283,15 @@ pub(crate) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, sele
                 }
                 conf.carried(d, "head_timeout and body_timeout of the balancers");
             } else {
-                conf.left(d, "this is no time");
+                conf.left(d, "this is no time; Samovar's default holds");
             }
         }
         "balancermember" if d.arg(0).starts_with("balancer://") => {}
         "sethandler" | "addhandler" if d.arg(0).starts_with("proxy:") => fcgi(conf, d, d.arg(0), select),
-        "proxyvia" => conf.left(d, "Via is said by the rules of HTTP"),
-        "proxyerroroverride" => conf.left(d, "`error_pages` stand for errors of the origin too"),
+        "proxyvia" => conf.left(d, "Samovar writes Via as RFC 9110 says"),
+        "proxyerroroverride" => conf.left(d, "`error_pages` holds for errors of the origin too"),
         _ if name.starts_with("proxy") || name.starts_with("balancer") || name == "noproxy" => {
-            conf.left(d, "Samovar has nothing of this kind");
+            conf.left(d, "Samovar has no counterpart");
         }
         _ => return false,
     }
@@ -304,7 +304,7 @@ fn pass(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         (PathSet::All, true) => None,
         (PathSet::Under(path), true) => Some(path.clone()),
         _ => {
-            conf.left(d, "a path that is passed on is named as it is");
+            conf.left(d, "the path of an upstream cannot hold this: write `rewrite` into the rule");
             return;
         }
     };
@@ -319,7 +319,7 @@ fn pass(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         let mut settings = Settings::default();
         settings.set("upstream", Value::Bool(false), &d.place);
         conf.pass(d, select, settings, in_section);
-        conf.carried(d, "what is not passed on is a file");
+        conf.carried(d, "paths that are not passed on are files");
         return;
     }
     if url.starts_with("fcgi://") || url.starts_with("unix:") {
@@ -329,7 +329,7 @@ fn pass(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     let parameters_of = d.args.get(rest..).unwrap_or_default().to_vec();
     let Some((name, suffix)) = target(conf, d, url) else {
         // Files must not show where something else was.
-        conf.close(d, &select, "it was passed on, and cannot be");
+        conf.close(d, &select, "it was passed on, and its address cannot be used: write `upstream` into the rule and take `deny` out");
         return;
     };
     if !parameters_of.is_empty() {
@@ -367,7 +367,7 @@ fn pass(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         || suffix.contains(['{', '}'])
         || spell::field_value(&format!("/{suffix}")).is_none()
     {
-        conf.left(d, "the path cannot be spelt");
+        conf.left(d, "the path cannot be written as a glob");
         return;
     }
     let rewritten = format!("{}/{{1}}", suffix.trim_end_matches('/'));
@@ -388,15 +388,17 @@ fn target(conf: &mut Conf<'_, '_>, d: &Directive, url: &str) -> Option<(String, 
         return match known {
             Some(known) if members > 0 => Some((known, suffix)),
             _ => {
-                conf.left(d, format!("the balancer {name} has no member that could be carried over"));
+                conf.left(d, format!("no member of the balancer {name} could be read"));
                 None
             }
         };
     }
     let Some(whole) = http_url(url) else {
         let why = match url.split("://").next() {
-            Some("https") => "TLS towards upstreams is not there yet; http:// is",
-            _ => "upstreams speak HTTP, or FastCGI for scripts",
+            Some("https") => {
+                "Samovar does not speak TLS with upstreams yet: give the upstream an http:// address"
+            }
+            _ => "Samovar speaks HTTP with upstreams, and FastCGI for scripts",
         };
         conf.left(d, why);
         return None;
@@ -412,7 +414,7 @@ fn target(conf: &mut Conf<'_, '_>, d: &Directive, url: &str) -> Option<(String, 
 fn pass_match(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     let (expression, url) = (d.arg(0), d.arg(1));
     let Some(inner) = regex(expression).and_then(|inner| super::sections::within(select, inner)) else {
-        conf.left(d, "the expression is none that a rule can select by");
+        conf.left(d, "a rule selects by path globs and extensions, not by this expression");
         return;
     };
     let in_section = !select.is_all();
@@ -420,14 +422,14 @@ fn pass_match(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     if url == "!" {
         settings.set("upstream", Value::Bool(false), &d.place);
         conf.pass(d, inner, settings, in_section);
-        conf.carried(d, "what is not passed on is a file");
+        conf.carried(d, "paths that are not passed on are files");
     } else if url.starts_with("fcgi://") || url.starts_with("unix:") {
         fcgi(conf, d, url, &inner);
     } else if url.contains("/$1") && !expression.contains("^/(") || url.matches('$').count() > 1 {
-        conf.left(d, "what the expression catches is not put in: write `rewrite` into a rule");
+        conf.left(d, "what the expression captures cannot be put in: write `rewrite` into a rule");
     } else if let Some((name, path)) = target(conf, d, url.split('$').next().unwrap_or(url)) {
         if !path.is_empty() {
-            conf.left(d, "what the expression catches is not put in: write `rewrite` into a rule");
+            conf.left(d, "what the expression captures cannot be put in: write `rewrite` into a rule");
             return;
         }
         settings.set("upstream", Value::text(&name), &d.place);
@@ -474,7 +476,7 @@ fn fcgi(conf: &mut Conf<'_, '_>, d: &Directive, url: &str, select: &Select) {
             conf.site.head.add("handlers", handler, &d.place);
             conf.carried(d, format!("handlers: {} at {address}", extensions.join(" ")));
         }
-        (None, _) => conf.left(d, "this is no address of a FastCGI application"),
+        (None, _) => conf.left(d, "its address cannot be read: write `handlers = [{ extension = …, fastcgi = \"ADDRESS\" }]`, or import with --fastcgi ADDRESS"),
         (_, []) => conf.left(
             d,
             "FastCGI applications run scripts of an extension: `handlers = [{ extension = \".php\", … }]`",

@@ -13,7 +13,7 @@ pub(super) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, sele
     match name {
         "rewritecond" => {
             conf.conditions.push(d.clone());
-            conf.left(d, "its expressions are not read: write `rewrite` or `redirect` into a rule");
+            conf.breaks(d, "expressions of rewrites are not read: write `rewrite` or `redirect` into a rule");
         }
         "rewriterule" => rewrite(conf, d, select),
         "redirectmatch" => {
@@ -21,31 +21,38 @@ pub(super) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, sele
             match status {
                 Some(400..) => {
                     let wide = Select::path(Wide::of(d.arg(1), false).paths());
-                    conf.close(d, &wide, "it was refused");
+                    conf.close(d, &wide, "httpd refused these requests");
                 }
-                _ => conf.left(d, "its expressions are not read: write `rewrite` or `redirect` into a rule"),
+                _ => conf.breaks(
+                    d,
+                    "expressions of rewrites are not read: write `rewrite` or `redirect` into a rule",
+                ),
             }
         }
         "allowoverride" if d.args.iter().all(|a| a.eq_ignore_ascii_case("None")) => {
-            conf.carried(d, "no .htaccess is read");
+            conf.carried(d, "Samovar reads no .htaccess");
         }
         "allowoverride" => {
-            let text = "no .htaccess is read: what is guarded in one is open; say it in a rule";
+            let text = "Samovar reads no .htaccess: what one guards is open. Write its guards into rules";
             conf.note(d, Fate::Unsafe, text);
         }
         "sslverifyclient" if d.arg(0).eq_ignore_ascii_case("none") => {
-            conf.carried(d, "clients are not asked for certificates");
+            conf.carried(d, "Samovar asks no client for a certificate");
         }
         "sslverifyclient" if d.arg(0).to_ascii_lowercase().starts_with("optional") => {
             conf.note(
                 d,
                 Fate::Unsafe,
-                "clients are not asked for certificates: whoever was told of them must not rely on it",
+                "Samovar asks no client for a certificate: an application that is told of one must not rely on it",
             );
         }
-        "sslverifyclient" => conf.close(d, select, "clients were asked for certificates"),
-        "sslrequire" => conf.close(d, select, "certificates or a condition were asked for"),
-        "sslrequiressl" => conf.close(d, select, "TLS was asked for: see docs/tls.md, and take `deny` out"),
+        "sslverifyclient" => {
+            conf.close(d, select, "clients had to show a certificate, and Samovar asks for none")
+        }
+        "sslrequire" => {
+            conf.close(d, select, "a certificate or a condition was asked for, and Samovar asks for none")
+        }
+        "sslrequiressl" => conf.close(d, select, "it asked for TLS: see docs/tls.md, then take `deny` out"),
         "scriptalias" | "scriptaliasmatch" | "wsgiscriptalias" => {
             let path = PathSet::under(d.arg(0));
             let path = if d.arg(0).starts_with('/') { path } else { PathSet::All };
@@ -57,10 +64,14 @@ pub(super) fn directive(conf: &mut Conf<'_, '_>, d: &Directive, name: &str, sele
         }
         "sethandler" => match d.arg(0).to_ascii_lowercase().as_str() {
             "none" | "default-handler" => no_scripts(conf, d, select, &[".php".to_owned()]),
-            _ => conf.close(d, select, "Samovar has no handler of this name, and would show what it ran"),
+            _ => conf.close(
+                d,
+                select,
+                "Samovar has no handler of this name, and would show its files as they are",
+            ),
         },
         "addhandler" if ["type-map", "send-as-is"].contains(&d.arg(0)) => {
-            conf.left(d, "Samovar has no handler of this name");
+            conf.left(d, "Samovar has no handler of this name: its files are shown as they are");
         }
         "addhandler" => run(conf, d, select),
         "addtype" if d.arg(0).to_ascii_lowercase().contains("httpd-") => run(conf, d, select),
@@ -82,9 +93,9 @@ fn run(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     let inner = Select::extensions(extensions.clone());
     match select.both(&inner).filter(|_| !extensions.is_empty()) {
         Some(inner) => {
-            conf.close(d, &inner, "Samovar has no handler of this name, and would show what it ran")
+            conf.close(d, &inner, "Samovar has no handler of this name, and would show its files as they are")
         }
-        None => conf.left(d, "Samovar has no handler of this name"),
+        None => conf.left(d, "Samovar has no handler of this name: its files are shown as they are"),
     }
 }
 
@@ -92,9 +103,9 @@ fn run(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
 fn no_scripts(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select, extensions: &[String]) {
     match select.both(&Select::extensions(extensions.to_vec())) {
         Some(inner) if !select.is_all() && !extensions.is_empty() => {
-            conf.close(d, &inner, "scripts were not run here, and a handler is of the whole site");
+            conf.close(d, &inner, "scripts did not run here, and a handler would run them in the whole site");
         }
-        _ => conf.left(d, "a handler is of the whole site"),
+        _ => conf.left(d, "a handler holds for a whole site"),
     }
 }
 
@@ -107,7 +118,7 @@ fn rewrite(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
     let refuses = flags.iter().any(|f| ["f", "forbidden", "g", "gone"].contains(&f.as_str()))
         || flags.iter().filter_map(status).any(|status| status >= 400);
     if !refuses {
-        conf.left(d, "its expressions are not read: write `rewrite` or `redirect` into a rule");
+        conf.breaks(d, "expressions of rewrites are not read: write `rewrite` or `redirect` into a rule");
         return;
     }
     let flags_of = |c: &Directive| c.arg(2).to_ascii_lowercase();
@@ -117,7 +128,7 @@ fn rewrite(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         c.arg(0) == "%{REQUEST_METHOD}" && letters.split('|').all(|m| m == "TRACE" || m == "TRACK")
     };
     if conditions.iter().any(|c| only_trace(c) && !flags_of(c).contains("or")) {
-        conf.left(d, "TRACE goes to the application like any method");
+        conf.left(d, "TRACE goes no further than Samovar");
         return;
     }
     let fold = |text: &str| text.split([',', '[', ']']).any(|f| f == "nc" || f == "nocase");
@@ -150,5 +161,5 @@ fn rewrite(conf: &mut Conf<'_, '_>, d: &Directive, select: &Select) {
         }
     }
     let closed = select.both(&Select::path(wide)).unwrap_or_else(|| select.clone());
-    conf.close(d, &closed, "it was refused");
+    conf.close(d, &closed, "httpd refused these requests");
 }

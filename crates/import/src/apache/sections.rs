@@ -7,7 +7,7 @@ use super::access::Access;
 use super::directives::Conf;
 use super::words::{is_page, own_page};
 use crate::draft::{Draft, Options};
-use crate::note::{Fate, Refused};
+use crate::note::{Consequence, Fate, Refused};
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{PathSet, Select, Wide, is_whole, regex};
@@ -27,11 +27,41 @@ pub(super) fn closes(inner: &[Directive], options: &Options) -> bool {
     read.is_err() || conf.site.scopes.iter().any(|scope| scope.settings.guards())
 }
 
+/// What it means that none of these directives holds.
+fn weight(inner: &[Directive]) -> Consequence {
+    let named = |d: &Directive, names: &[&str]| {
+        let lower = d.name.to_ascii_lowercase();
+        names.iter().any(|name| lower.starts_with(name))
+    };
+    let shows = [
+        "proxypass",
+        "redirect",
+        "rewriterule",
+        "header",
+        "requestheader",
+        "alias",
+        "errordocument",
+        "sethandler",
+    ];
+    match () {
+        () if inner.iter().any(|d| named(d, &shows)) => Consequence::BreaksSite,
+        () if inner.iter().any(|d| named(d, &["cache", "expires", "mcache"])) => {
+            Consequence::CachedDifferently
+        }
+        () => Consequence::Nothing,
+    }
+}
+
 /// Tells of all that stands in what is left out.
 pub(super) fn dropped(inner: &[Directive], draft: &mut Draft<'_>) {
     for d in inner {
         let fate = if Access::is_guard(d) { Fate::Unsafe } else { Fate::LeftOut };
-        draft.note(&d.place, &d.shown(), fate, "the section around it is not carried over");
+        draft.note(
+            &d.place,
+            &d.shown(),
+            fate,
+            "the section around it is not carried over, and neither is this",
+        );
         dropped(d.inside(), draft);
     }
 }
@@ -85,7 +115,7 @@ impl Conf<'_, '_> {
     ) -> Result<(), Refused> {
         let inner = d.inside();
         let name = d.name.to_ascii_lowercase();
-        let nothing = "Samovar has nothing of this kind";
+        let nothing = "Samovar has no counterpart";
         let taken = match name.as_str() {
             "location" => by_path(d),
             "locationmatch" => by_expression(d.arg(0)),
@@ -99,11 +129,11 @@ impl Conf<'_, '_> {
                 return Ok(());
             }
             "limit" | "limitexcept" => {
-                self.dissolve(d, select, "guards of single methods are not carried over");
+                self.dissolve(d, select, "it guards single methods, and a rule holds for all methods");
                 return Ok(());
             }
             "if" | "elseif" | "else" => {
-                self.dissolve(d, select, "conditions at run time have no counterpart");
+                self.dissolve(d, select, "Samovar has no conditions on requests");
                 return Ok(());
             }
             // Where it is used is not known.
@@ -141,7 +171,7 @@ impl Conf<'_, '_> {
                 self.all(inner, &narrowed)
             }
             _ => {
-                self.dissolve(d, &at_most, "a rule cannot select this: it takes path globs and extensions");
+                self.dissolve(d, &at_most, "a rule selects by path globs and extensions, not by this: write one for the paths that it takes");
                 Ok(())
             }
         }
@@ -153,7 +183,8 @@ impl Conf<'_, '_> {
         if closes(inner, self.draft.options) {
             self.close(d, select, why);
         } else {
-            self.left(d, why);
+            let text = format!("{why}. What stands in it is not carried over");
+            self.note_as(d, (Fate::LeftOut, weight(inner)), text);
         }
         dropped(inner, self.draft);
     }
@@ -164,13 +195,13 @@ impl Conf<'_, '_> {
         let of_members = |i: &&Directive| i.inner.is_some() || Access::is_guard(i);
         let own: Vec<Directive> = d.inside().iter().filter(|i| !balancer || of_members(i)).cloned().collect();
         if closes(&own, self.draft.options) {
-            self.note(d, Fate::Unsafe, "what guarded what is passed on guards the whole site here");
+            self.note(d, Fate::Unsafe, "it guarded what is passed on, and guards the whole site here");
             return self.all(&own, &Select::default());
         }
         if balancer {
             dropped(&own, self.draft);
         } else {
-            self.left(d, "what may pass is said where it passes");
+            self.left(d, "rules of the paths that are passed on decide who may");
             dropped(d.inside(), self.draft);
         }
         Ok(())
@@ -199,13 +230,17 @@ impl Conf<'_, '_> {
                 self.carried(d, "the whole site");
                 return self.all(inner, &Select::default());
             }
-            self.dissolve(d, &Select::default(), "where the site's folder lies is not known");
+            self.dissolve(
+                d,
+                &Select::default(),
+                "the site's folder is not known, so which paths this folder has is not known either",
+            );
             return Ok(());
         };
         if let Some(wide) = wide {
             match wide.below(&root) {
                 Some(at_most) => {
-                    let why = "a rule cannot select this: it takes path globs and extensions";
+                    let why = "a rule selects by path globs and extensions, not by this: write one for the paths that it takes";
                     self.dissolve(d, &Select::path(at_most), why);
                 }
                 None => {
@@ -236,8 +271,7 @@ impl Conf<'_, '_> {
     }
 }
 
-const OUTSIDE: &str =
-    "nothing outside of the site's folder is served; what is said of other folders says nothing here";
+const OUTSIDE: &str = "Samovar serves nothing outside of the site's folder, so this section is not needed";
 
 /// What both an outer and an inner section take.
 pub(crate) fn within(outer: &Select, inner: Select) -> Option<Select> {

@@ -21,11 +21,13 @@ pub(super) fn own_page(handler: &str) -> &'static str {
 pub(super) fn why_not(name: &str) -> (Fate, &'static str) {
     let left = |why| (Fate::LeftOut, why);
     match name {
-        "rewriteengine" => left("rules of mod_rewrite are not read"),
+        "rewriteengine" => left("each rule is noted where it stands"),
         "rewriterule" | "rewritecond" | "rewritemap" | "rewritebase" | "rewriteoptions" | "redirectmatch"
-        | "aliasmatch" => left("its expressions are not read: write `rewrite` or `redirect` into a rule"),
+        | "aliasmatch" => {
+            left("expressions of rewrites are not read: write `rewrite` or `redirect` into a rule")
+        }
         "enablemmap" | "enablesendfile" | "win32disableacceptex" | "acceptfilter" => {
-            left("a work-around for the system it ran on; Samovar needs none")
+            left("it works around the system that httpd ran on; Samovar needs none")
         }
         "startservers"
         | "minspareservers"
@@ -39,21 +41,23 @@ pub(super) fn why_not(name: &str) -> (Fate, &'static str) {
         | "threadlimit"
         | "maxconnectionsperchild"
         | "maxrequestsperchild" => {
-            left("one thread per core serves all; `[limits] connections_max` bounds clients")
+            left("one thread per core serves all connections; `[limits] connections_max` bounds their number")
         }
-        "errorlog" | "loglevel" | "logformat" | "extendedstatus" => {
-            left("each request's decisions are in `samovar trace` and `samovar explain`")
-        }
+        "errorlog" | "loglevel" | "logformat" | "extendedstatus" => left(
+            "`samovar trace` and `samovar explain` show what Samovar decides; errors go to standard error",
+        ),
         "serveradmin" | "servertokens" | "serversignature" | "usecanonicalname" | "hostnamelookups" => {
             left("Samovar names neither itself nor people on its pages")
         }
         "user" | "group" | "pidfile" | "lockfile" | "scoreboardfile" | "mutex" | "serverroot" => {
-            left("whoever starts Samovar decides: systemd, a container")
+            left("systemd, or the container that starts Samovar, decides it")
         }
-        "allowoverridelist" | "accessfilename" => left("no .htaccess is read; all is said in one file"),
-        "timeout" => left("each wait has its own limit: `[limits]`, `[[upstream]]`"),
-        "keepalive" => left("connections are kept"),
-        "namevirtualhost" => left("sites are told apart by name always"),
+        "allowoverridelist" | "accessfilename" => {
+            left("Samovar reads no .htaccess; everything stands in one file")
+        }
+        "timeout" => left("Samovar has a limit for each wait: `[limits]`, `[[upstream]]`"),
+        "keepalive" => left("Samovar keeps connections open"),
+        "namevirtualhost" => left("Samovar always tells sites apart by name"),
         "typesconfig"
         | "defaulttype"
         | "addhandler"
@@ -71,7 +75,9 @@ pub(super) fn why_not(name: &str) -> (Fate, &'static str) {
         | "addlanguage"
         | "languagepriority"
         | "forcelanguagepriority"
-        | "mimemagicfile" => left("types are built in (`types` adds some); lists are drawn in one way"),
+        | "mimemagicfile" => left(
+            "Samovar knows the usual media types (`types` of a site adds some), and lists folders in one way only",
+        ),
         "scriptalias" | "scriptsock" | "action" => {
             left("Samovar runs no CGI programs; put the application behind FastCGI or HTTP")
         }
@@ -82,8 +88,10 @@ pub(super) fn why_not(name: &str) -> (Fate, &'static str) {
         | "sslsessioncache"
         | "sslsessiontickets"
         | "sslusestapling"
-        | "sslstaplingcache" => left("TLS 1.2 and 1.3 with the ciphers that are held good: docs/tls.md"),
-        "traceenable" => left("TRACE goes to the application like any method"),
-        _ => left("this importer does not know the directive"),
+        | "sslstaplingcache" => {
+            left("Samovar speaks TLS 1.2 and 1.3 with ciphers that are held good: docs/tls.md")
+        }
+        "traceenable" => left("TRACE goes no further than Samovar"),
+        _ => left("this importer does not know the directive: look up what it does, and whether you need it"),
     }
 }

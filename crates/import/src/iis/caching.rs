@@ -37,7 +37,7 @@ pub(crate) fn section(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     for profile in children(profiles) {
         let what = match profile.tag_name().name() {
             "clear" => {
-                work.carried(profile, "profiles from outside do not hold here");
+                work.carried(profile, "profiles of outer paths do not hold here");
                 Some(What::Clear)
             }
             name @ ("add" | "remove") => match profile.attribute("extension").and_then(profile_extension) {
@@ -49,7 +49,7 @@ pub(crate) fn section(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                     None
                 }
                 Some(extension) if name == "remove" => {
-                    work.carried(profile, "the profile from outside does not hold here");
+                    work.carried(profile, "the profile of the outer path does not hold here");
                     Some(What::Remove(extension))
                 }
                 Some(extension) => add(work, profile).map(|settings| What::Add(extension, settings)),
@@ -300,10 +300,10 @@ pub(crate) fn server_runtime(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
         ("enabled", "the server runtime is always on"),
         ("authenticatedUserOverride", "Samovar takes no identity of Windows"),
         ("appConcurrentRequestLimit", "limits = { concurrent_max = … } bounds requests at once"),
-        ("uploadReadAheadSize", "bodies are passed on as they come"),
+        ("uploadReadAheadSize", "Samovar passes bodies on as they come"),
         ("maxRequestEntityAllowed", "the largest body is `[limits] body_max_bytes`"),
-        ("enableNagling", "answers are sent at once"),
-        ("alternateHostName", "the host of the request is what counts"),
+        ("enableNagling", "Samovar sends responses at once"),
+        ("alternateHostName", "the host of the request decides"),
     ] {
         if node.attribute(name).is_some() {
             work.left(node, format!("{name}: {why}"));

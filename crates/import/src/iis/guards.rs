@@ -21,15 +21,15 @@ pub(crate) fn security(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 let asked =
                     section.attribute("sslFlags").is_some_and(|flags| !flags.is_empty() && flags != "None");
                 if asked {
-                    close(work, section, "TLS was asked for: see docs/tls.md, and take `deny` out");
+                    close(work, section, "it asked for TLS: see docs/tls.md, then take `deny` out");
                 }
             }
             "dynamicIpSecurity" => work.note(
                 section,
                 Fate::Unsafe,
-                "how often one client may ask is not bounded here: write `rate = { requests = …, per = \"…\" }`",
+                "nothing bounds how often one client may ask: write `rate = { requests = …, per = \"…\" }`",
             ),
-            _ => close(work, section, "Samovar does not know what it asked for"),
+            _ => close(work, section, "this importer does not know what it asked for"),
         }
     }
 }
@@ -57,8 +57,8 @@ fn addresses(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 let [allow, deny] = &mut lists;
                 if allowed { allow.push(network) } else { deny.push(network) }
             }
-            (None, false) => close(work, entry, "an address that may not cannot be read"),
-            (None, true) => work.left(entry, "the address cannot be read"),
+            (None, false) => close(work, entry, "it denies an address that cannot be read"),
+            (None, true) => work.left(entry, "the address cannot be read: its clients are not let in by it"),
         }
     }
     let [allow, deny] = lists;
@@ -90,9 +90,9 @@ fn authentication(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     for other in &others {
         let basic = other.tag_name().name() == "basicAuthentication";
         let text = if basic {
-            "users of Windows are not known here: `basic_auth = { realm = \"…\", users = \"FILE\" }` asks those of a file"
+            "Samovar knows no users of Windows: `basic_auth = { realm = \"…\", users = \"FILE\" }` asks those of a file"
         } else {
-            "Samovar asks for no credentials of Windows"
+            "Samovar knows no users of Windows"
         };
         work.left(*other, text);
     }
@@ -111,7 +111,7 @@ fn authorization(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     if rules.iter().all(|n| open(*n)) && !rules.is_empty() {
         work.carried(node, "everybody may");
     } else if !rules.is_empty() || children(node).next().is_some() {
-        close(work, node, "users and roles of Windows are not known here");
+        close(work, node, "Samovar knows no users and roles of Windows");
     }
 }
 
@@ -146,7 +146,7 @@ fn filtering(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                     let Some(inside) = inside.filter(|_| !text.is_empty()) else { continue };
                     let select = Select::path(below(&base, inside));
                     let place = work.place(entry);
-                    work.site.scope(&select, &place).close(&place, "the sequence was refused");
+                    work.site.scope(&select, &place).close(&place, "IIS refused this sequence");
                     work.carried(entry, "deny: nobody may, 403 where IIS said 404");
                 }
             }
@@ -154,13 +154,11 @@ fn filtering(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 let refuses = switch(section, "allowUnlisted") == Some(false)
                     || children(section).any(|n| switch(n, "allowed") != Some(true));
                 match refuses {
-                    true => {
-                        close(work, section, "requests were kept back by their method or by what is in them")
-                    }
-                    false => work.carried(section, "nothing is kept back"),
+                    true => close(work, section, "it refused requests by their method or by what is in them"),
+                    false => work.carried(section, "nothing is refused by it"),
                 }
             }
-            _ => work.left(section, "Samovar has nothing of this kind"),
+            _ => work.left(section, "Samovar has no counterpart"),
         }
     }
 }
@@ -180,7 +178,7 @@ fn hidden_segments(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
         match entry.tag_name().name() {
             "clear" if work.is_whole() => {
                 work.hidden.segments.clear();
-                work.carried(entry, "none of those that IIS hides by itself");
+                work.carried(entry, "names that IIS hides by itself are not hidden");
             }
             "remove" if work.is_whole() => {
                 work.hidden.segments.retain(|known| *known != name);
@@ -189,7 +187,7 @@ fn hidden_segments(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
             "add"
                 if name.is_empty() || name.contains('/') || spell::literal(&format!("/{name}")).is_none() =>
             {
-                close(work, entry, "the name that was hidden cannot be spelt");
+                close(work, entry, "it hid a name that cannot be written");
             }
             "add" if work.is_whole() => {
                 work.hidden.segments.push(name);
@@ -199,7 +197,7 @@ fn hidden_segments(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
                 let base = format!("/{}", work.path);
                 let select = Select::path(below(&base, segments(&[name])));
                 let place = work.place(entry);
-                work.site.scope(&select, &place).close(&place, "the name was hidden");
+                work.site.scope(&select, &place).close(&place, "IIS hid this name");
                 work.carried(entry, "deny: nobody may, 403 where IIS said 404");
             }
             _ => work.left(entry, "what is hidden in the whole site stays hidden here"),
@@ -222,28 +220,28 @@ fn segments(names: &[String]) -> PathSet {
 
 fn file_extensions(work: &mut Work<'_, '_, '_>, section: Node<'_, '_>) {
     if switch(section, "allowUnlisted") == Some(false) {
-        close(work, section, "extensions that are not listed were kept back");
+        close(work, section, "it refused all extensions that are not listed");
     }
     for entry in children(section) {
         let extension = entry.attribute("fileExtension").and_then(spell::extension);
         match (entry.tag_name().name(), extension, switch(entry, "allowed")) {
             ("clear", _, _) if work.is_whole() => {
                 work.hidden.extensions.clear();
-                work.carried(entry, "none of those that IIS refuses by itself");
+                work.carried(entry, "extensions that IIS refuses by itself are not refused");
             }
             ("remove", Some(extension), _) | ("add", Some(extension), Some(true)) if work.is_whole() => {
                 work.hidden.extensions.retain(|known| *known != extension);
-                work.carried(entry, "what is not kept back is served");
+                work.carried(entry, "Samovar serves what nothing refuses");
             }
-            ("add", _, Some(true)) => work.carried(entry, "what is not kept back is served"),
+            ("add", _, Some(true)) => work.carried(entry, "Samovar serves what nothing refuses"),
             ("add", Some(extension), _) => {
                 let select = Select { path: path_set(&work.path), extensions: vec![extension] };
                 let place = work.place(entry);
                 work.site.scope(&select, &place).set("deny", everybody(), &place);
                 work.carried(entry, "deny: nobody may, 403 where IIS said 404");
             }
-            ("add", None, _) => close(work, entry, "an extension that was kept back cannot be spelt"),
-            _ => work.left(entry, "what is kept back in the whole site stays so here"),
+            ("add", None, _) => close(work, entry, "it refused an extension that cannot be written"),
+            _ => work.left(entry, "what the whole site refuses stays refused here"),
         }
     }
 }
@@ -286,7 +284,7 @@ pub(crate) fn settle(site: &mut Site, hidden: &Hidden, place: &Place) {
 pub(crate) fn of_the_application(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     let Some(authorization) = child(node, "authorization") else { return };
     if children(authorization).any(|n| n.tag_name().name() == "deny") {
-        close(work, authorization, "the application let in only some");
+        close(work, authorization, "the application let in some users only");
     }
 }
 
@@ -313,7 +311,7 @@ pub(crate) fn http_redirect(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     let exact = switch(node, "exactDestination") == Some(true);
     let base = if work.path.is_empty() { String::new() } else { format!("/{}", work.path) };
     if spell::literal(&format!("{base}/")).is_none() {
-        work.left(node, "the path cannot be spelt");
+        work.left(node, "the path cannot be written as a glob");
         return;
     }
     let to = if exact { to.to_owned() } else { format!("{}/{{1}}", to.trim_end_matches('/')) };

@@ -219,7 +219,7 @@ fn why_not(name: &str) -> &'static str {
         }
         "webSocket" => "WebSockets pass to HTTP upstreams",
         "validation" => "it is about IIS's own configuration",
-        _ => "Samovar has nothing of this kind",
+        _ => "Samovar has no counterpart",
     }
 }
 
@@ -233,8 +233,8 @@ fn foreign(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>) {
         | "appSettings"
         | "connectionStrings"
         | "runtime"
-        | "system.codedom" => "it is the application's, which Samovar does not run",
-        _ => "Samovar has nothing of this kind",
+        | "system.codedom" => "it is for the application, which Samovar does not run",
+        _ => "Samovar has no counterpart",
     };
     draft.note(&place, &xml.tag(node), Fate::LeftOut, why);
 }

@@ -95,7 +95,7 @@ pub(crate) fn default_document(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) 
             ("clear", _) => {
                 inherited.clear();
                 own.clear();
-                work.carried(entry, "none from outside");
+                work.carried(entry, "the list begins anew here");
             }
             ("remove", Some(name)) => {
                 inherited.retain(|known| !known.eq_ignore_ascii_case(&name));
@@ -202,7 +202,7 @@ fn fastcgi_handler(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>, extension: S
     let twice =
         work.site.head.get("handlers").is_some_and(|v| v.toml().contains(&Value::text(&extension).toml()));
     if twice {
-        work.left(node, "the extension has a handler already");
+        work.left(node, "the extension has a handler already, and a site has one for each");
         return;
     }
     work.site.head.add("handlers", Value::Table(pairs), &place);
@@ -241,8 +241,8 @@ pub(crate) fn static_content(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
                 }
             }
             "clientCache" => client_cache(work, entry),
-            "remove" => work.carried(entry, "types written here stand before the built-in ones"),
-            _ => work.left(entry, "the built-in types stay"),
+            "remove" => work.carried(entry, "`types` goes before the types that Samovar knows"),
+            _ => work.left(entry, "Samovar keeps the types that it knows"),
         }
     }
 }
@@ -298,7 +298,8 @@ pub(crate) fn settle(site: &mut Site) {
         let Some(mut entry) = scope.settings.remove(FILES_ONLY) else { continue };
         entry.key = "client_cache_control";
         if scripts {
-            entry.remark = "IIS told it of files alone, a rule would of scripts too: decide".to_owned();
+            entry.remark =
+                "IIS told it of files only; a rule would tell it of scripts too: decide".to_owned();
             entry.off = true;
         }
         if scope.settings.get("client_cache_control").is_none() {
@@ -339,9 +340,9 @@ pub(crate) fn compression(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
             }
             "scheme" => work.left(
                 part,
-                "codings and levels are `[compression]`: br, zstd and gzip, made once per stored answer",
+                "`[compression]` says codings and levels: br, zstd and gzip, made once per stored response",
             ),
-            _ => work.left(part, "Samovar has nothing of this kind"),
+            _ => work.left(part, "Samovar has no counterpart"),
         }
     }
     if !types.is_empty() {
@@ -359,7 +360,7 @@ pub(crate) fn http_protocol(work: &mut Work<'_, '_, '_>, node: Node<'_, '_>) {
     if switch(node, "allowKeepAlive") == Some(false) {
         work.left(
             node,
-            "connections are kept: `[limits] requests_per_connection = 1` ends each after an answer",
+            "Samovar keeps connections open: `[limits] requests_per_connection = 1` ends each after one response",
         );
     }
     for part in children(node) {

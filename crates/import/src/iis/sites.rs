@@ -24,7 +24,7 @@ pub(crate) fn declared(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>,
                         &xml.place(site),
                         &xml.tag(site),
                         Fate::LeftOut,
-                        "Samovar has nothing of this kind",
+                        "Samovar has no counterpart",
                     ),
                 }
             }
@@ -32,8 +32,8 @@ pub(crate) fn declared(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>,
             let why = match section.tag_name().name() {
                 "applicationPools" => "Samovar has no application pools: workers are `[server] workers`",
                 "log" => "the access log is `[log]`",
-                "webLimits" => "what clients may use is `[limits]`",
-                _ => "Samovar has nothing of this kind",
+                "webLimits" => "`[limits]` bounds what clients may use",
+                _ => "Samovar has no counterpart",
             };
             draft.note(&xml.place(section), &xml.tag(section), Fate::LeftOut, why);
         }
@@ -54,7 +54,7 @@ fn one(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec
                 &xml.place(part),
                 &xml.tag(part),
                 Fate::LeftOut,
-                "limits hold for the whole server: `[limits]` and `samovar limits`",
+                "Samovar's limits hold for the whole server: `[limits]`, `samovar limits`",
             ),
             "traceFailedRequestsLogging" => draft.note(
                 &xml.place(part),
@@ -62,12 +62,7 @@ fn one(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, sites: &mut Vec
                 Fate::LeftOut,
                 "every request is traced: `samovar trace`, `samovar explain`",
             ),
-            _ => draft.note(
-                &xml.place(part),
-                &xml.tag(part),
-                Fate::LeftOut,
-                "Samovar has nothing of this kind",
-            ),
+            _ => draft.note(&xml.place(part), &xml.tag(part), Fate::LeftOut, "Samovar has no counterpart"),
         }
     }
     sites.push(site);
@@ -146,7 +141,7 @@ fn application(xml: &Xml<'_>, node: Node<'_, '_>, draft: &mut Draft<'_>, site: &
             draft.files(&mut head, physical, &place, &tag);
             site.head = head;
         } else if physical.eq_ignore_ascii_case(&format!("{root}{}", path.replace('/', "\\"))) {
-            draft.note(&place, &tag, Fate::Carried, "its folder is where its path leads already");
+            draft.note(&place, &tag, Fate::Carried, "its folder is the one that its path leads to anyway");
         } else {
             let text = format!(
                 "a site has one folder: move {physical} to {path} below it, or give it a site of its own"

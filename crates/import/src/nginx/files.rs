@@ -19,7 +19,7 @@ impl Read<'_, '_, '_, '_> {
                     entry.remark = remark;
                     if !folder.starts_with('/') {
                         entry.remark =
-                            "FILL-IN: relative to this file; nginx began it at its own folder".to_owned();
+                            "FILL-IN: write the whole path; nginx takes it from its own folder".to_owned();
                         self.conf.draft.note(
                             &d.place,
                             &d.shown(),
@@ -40,7 +40,7 @@ impl Read<'_, '_, '_, '_> {
                         self.conf.carried(d, "index");
                         self.site.head.set("index", Value::texts(names), &d.place);
                     } else {
-                        self.conf.left(d, "names of files are wanted");
+                        self.conf.left(d, "file names are expected");
                     }
                 }
                 "fastcgi_index" => {
@@ -104,17 +104,24 @@ impl Read<'_, '_, '_, '_> {
             let own = d.arg(0).trim_end_matches('/');
             match d.name.as_str() {
                 "root" if !whole && own != root => {
-                    self.conf.close(d, out, &format!("a site has one folder: move {own}{path} below it"));
+                    self.conf.close(
+                        d,
+                        out,
+                        &format!("a site has one folder: move {own}{path} below it, then take `deny` out"),
+                    );
                 }
                 "alias" if own == format!("{root}{path}") => {
-                    self.conf.carried(d, "its folder is where its path leads already");
+                    self.conf.carried(d, "its folder is the one that its path leads to anyway");
                 }
                 "alias" => {
-                    let why = format!("a site has one folder: move {} to {path} below it", d.arg(0));
+                    let why = format!(
+                        "a site has one folder: move {} to {path} below it, then take `deny` out",
+                        d.arg(0)
+                    );
                     self.conf.close(d, out, &why);
                 }
                 "index" | "autoindex" if !whole => {
-                    self.conf.left(d, "index documents and lists are of a whole site: `index`, `listing`");
+                    self.conf.left(d, "`index` and `listing` hold for a whole site: give the path a site of its own if it matters");
                 }
                 _ => {}
             }

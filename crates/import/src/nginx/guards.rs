@@ -26,20 +26,26 @@ fn foreign(d: &Directive) -> Option<&'static str> {
     let off = d.arg(0) == "off";
     Some(match d.name.as_str() {
         "auth_basic" | "auth_basic_user_file" => return None,
-        "auth_request" if !off => "who may was asked of an application",
-        "auth_jwt" if !off => "who may was told by a token",
-        "secure_link" | "secure_link_md5" | "secure_link_secret" => "who may was told by the link",
-        "internal" => "only nginx itself asked for it",
-        "limit_except" => "methods were kept back",
-        "ssl_verify_client" if d.arg(0) == "on" => "clients were asked for certificates",
+        "auth_request" if !off => "an application decided who may, and Samovar cannot ask it",
+        "auth_jwt" if !off => "a token decided who may, and Samovar does not read tokens",
+        "secure_link" | "secure_link_md5" | "secure_link_secret" => {
+            "the link decided who may, and Samovar does not check links"
+        }
+        "internal" => "only nginx itself could ask for it",
+        "limit_except" => "single methods were refused, and a rule holds for all methods",
+        "ssl_verify_client" if d.arg(0) == "on" => {
+            "clients had to show a certificate, and Samovar asks for none"
+        }
         "valid_referers" => return None,
-        name if name.starts_with("access_by_lua") || name == "js_access" => "who may was asked of a script",
+        name if name.starts_with("access_by_lua") || name == "js_access" => {
+            "a script decided who may, and Samovar runs none"
+        }
         // Digest, LDAP, PAM and others; those that only say how are told beside them.
         "auth_digest" | "auth_ldap" | "auth_pam" | "auth_gss" | "auth_spnego" | "auth_token"
         | "auth_radius"
             if !off =>
         {
-            "who may was asked in a way that is not there"
+            "it asks for a password in a way that Samovar does not; `basic_auth` asks for one of a file"
         }
         _ => return None,
     })
@@ -151,7 +157,7 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
                 }
             }
             "auth_basic" if d.arg(0) == "off" => {
-                conf.carried(d, "no credentials here");
+                conf.carried(d, "no password is asked for here");
             }
             "auth_basic" => {
                 let file = here.iter().find(|f| f.name == "auth_basic_user_file");
@@ -163,20 +169,27 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
                         let entry = out.set("basic_auth", Value::table(auth), &d.place);
                         if !file.arg(0).starts_with('/') {
                             entry.remark =
-                                "FILL-IN: relative to this file; nginx began it at its own folder".to_owned();
+                                "FILL-IN: write the whole path; nginx takes it from its own folder"
+                                    .to_owned();
                         }
                         conf.carried(d, "basic_auth");
                         conf.carried(file, "basic_auth.users");
                     }
-                    _ => closed = Some((d, "users are asked for whose file is not known".to_owned())),
+                    _ => {
+                        closed = Some((
+                            d,
+                            "it asks for a password, and the file of users is not known: write `basic_auth`"
+                                .to_owned(),
+                        ))
+                    }
                 }
             }
             "if" if is_condition(d) && condition_paths(d).is_none() => {
-                closed = Some((d, "a condition kept requests away".to_owned()));
+                closed =
+                    Some((d, "a condition refused some requests, and a rule cannot ask for it".to_owned()));
             }
             "ssl_verify_client" if d.arg(0).starts_with("optional") => {
-                let text =
-                    "clients are not asked for certificates: whoever was told of them must not rely on it";
+                let text = "Samovar asks no client for a certificate: an application that is told of one must not rely on it";
                 conf.note(d, Fate::Unsafe, text);
             }
             "limit_req" => rate(d, out, conf),
@@ -192,13 +205,17 @@ pub(super) fn settings(here: &[&Directive], out: &mut Settings, conf: &mut Conf<
     let any = here.iter().find(|d| d.name == "satisfy");
     if let Some(d) = any {
         if d.arg(0) == "any" && list.is_some() && out.get("basic_auth").is_some() {
-            closed = Some((d, "either an address or a user was enough, which cannot be said".to_owned()));
+            closed = Some((
+                d,
+                "an address or a password was enough; Samovar asks for both where both are written"
+                    .to_owned(),
+            ));
         } else {
-            conf.carried(d, "allow, deny and basic_auth hold together");
+            conf.carried(d, "allow, deny and basic_auth all hold, as here");
         }
     }
     if let (true, Some(d)) = (mixed, list) {
-        closed = Some((d, "the order of allow and deny matters, which two lists cannot say".to_owned()));
+        closed = Some((d, "the order of allow and deny matters: Samovar has one list of each, and the narrower network decides".to_owned()));
     }
     if let Some((d, why)) = closed {
         conf.close(d, out, &why);

@@ -85,9 +85,14 @@ fn tried(d: &Directive) -> Tried {
 
 /// The same, with a `.` before a letter taken for a dot, which is what people mean by `^/.well-known/`.
 fn by_letter(d: &Directive) -> Option<Select> {
+    let plain = plain_dots(d.arg(1));
+    (d.arg(0).starts_with('~') && plain != d.arg(1)).then(|| regex(&plain))?
+}
+
+fn plain_dots(expression: &str) -> String {
     let mut plain = String::new();
     let mut escaped = false;
-    let mut chars = d.arg(1).chars().peekable();
+    let mut chars = expression.chars().peekable();
     while let Some(c) = chars.next() {
         if c == '.' && !escaped && chars.peek().is_some_and(char::is_ascii_alphanumeric) {
             plain.push('\\');
@@ -95,7 +100,7 @@ fn by_letter(d: &Directive) -> Option<Select> {
         escaped = c == '\\' && !escaped;
         plain.push(c);
     }
-    (d.arg(0).starts_with('~') && plain != d.arg(1)).then(|| regex(&plain))?
+    plain
 }
 
 /// A server: the site's own policy, and a scope for each location.
@@ -135,7 +140,9 @@ pub(super) fn server(inner: &[Directive], http: &[Directive], site: &mut Site, c
             }
             None => {
                 for scope in &mut scopes {
-                    scope.settings.close(&d.place, "a condition kept requests away");
+                    scope
+                        .settings
+                        .close(&d.place, "a condition refused some requests, and a rule cannot ask for it");
                 }
             }
         }
@@ -255,8 +262,20 @@ impl<'t> Read<'_, '_, '_, 't> {
                         "a rule selects by path globs and extensions, and what ran here would be shown as it is"
                     }
                 };
-                scopes.push(closer(self.conf, why));
-                self.closed_with(inner);
+                // What nginx closes to everybody is closed here too, with what else the globs take.
+                if at_most != PathSet::All && !lost && self.settings(&here).is_closed() {
+                    let mut settings = Settings::default();
+                    settings.hide(&d.place, "as in nginx; the glob may take some more");
+                    scopes.push(Scope {
+                        select: Select::path(at_most.clone()),
+                        settings,
+                        place: Some(place),
+                    });
+                    self.conf.carried(d, "rules that close at least these paths");
+                } else {
+                    scopes.push(closer(self.conf, why));
+                    self.closed_with(inner);
+                }
             }
             None => {
                 let text = "a rule selects by path globs and extensions, not by this expression: write one for the paths that it \
@@ -278,7 +297,11 @@ impl<'t> Read<'_, '_, '_, 't> {
                 for i in
                     inner.iter().filter(|i| guards::is_condition(i) && guards::condition_paths(i).is_some())
                 {
-                    self.conf.close(i, &mut settings, "a condition kept requests away");
+                    self.conf.close(
+                        i,
+                        &mut settings,
+                        "a condition refused some requests, and a rule cannot ask for it",
+                    );
                 }
                 let guards = settings.guards();
                 scopes.push(Scope { select, settings, place: Some(place.clone()) });
@@ -338,7 +361,7 @@ impl<'t> Read<'_, '_, '_, 't> {
         }
         if let Some(d) = find("fastcgi_pass") {
             if let Some(tried) = find("try_files") {
-                self.conf.carried(tried, "a script that is not there gets 404");
+                self.conf.carried(tried, "a missing script gets 404");
             }
             match upstream::fastcgi_pass(d, here, select, nested, self.site, self.conf) {
                 Ok(extensions) => self.scripts.push((extensions, d.place.clone())),
@@ -349,11 +372,19 @@ impl<'t> Read<'_, '_, '_, 't> {
         for &d in here {
             match d.name.as_str() {
                 "uwsgi_pass" | "scgi_pass" | "grpc_pass" | "memcached_pass" => {
-                    self.conf.close(d, out, "upstreams speak HTTP, or FastCGI for scripts");
+                    self.conf.close(d, out, "Samovar speaks HTTP with upstreams, and FastCGI for scripts");
                 }
-                "perl" | "js_content" => self.conf.close(d, out, "Samovar runs no scripts of its own"),
+                "perl" | "js_content" => self.conf.close(
+                    d,
+                    out,
+                    "Samovar runs no scripts: put them into an application behind HTTP or FastCGI",
+                ),
                 name if name.starts_with("content_by_lua") => {
-                    self.conf.close(d, out, "Samovar runs no scripts of its own");
+                    self.conf.close(
+                        d,
+                        out,
+                        "Samovar runs no scripts: put them into an application behind HTTP or FastCGI",
+                    );
                 }
                 _ => {}
             }
@@ -377,7 +408,7 @@ impl<'t> Read<'_, '_, '_, 't> {
         let path = path.split('$').next().unwrap_or_default();
         let adds = !query.is_empty() && !["$args", "$query_string", "$is_args$args"].contains(&query);
         let text = format!(
-            "FILL-IN: a path that is no file gets 404, where nginx gave it to {page}. Write rules for the paths of pages, such as \
+            "a path that is no file gets 404, where nginx gave it to {page}. Write rules for the paths of pages, such as \
              `path = \"/blog/**\"`, with `rewrite = \"{path}\"`"
         );
         if path.starts_with('/') && !adds && spell::field_value(path).is_some() && !path.contains(['{', '}'])
@@ -401,10 +432,15 @@ impl<'t> Read<'_, '_, '_, 't> {
     ) -> Option<Select> {
         let inner = named.inside();
         let behind = effective(&self.around, inner);
-        for i in inner {
-            whole(i, self.conf);
-        }
         let passed = behind.iter().copied().find(|i| i.name == "proxy_pass");
+        for i in inner {
+            match i.name == "rewrite" && passed.is_none() {
+                true => self
+                    .conf
+                    .left(i, "Samovar cannot route what is no file; see the `try_files` that leads here"),
+                false => whole(i, self.conf),
+            }
+        }
         let own = inner.iter().any(guards::is_guard);
         let both =
             here.iter().any(|i| guards::is_guard(i) && !self.around.iter().any(|a| a.place == i.place));
@@ -412,7 +448,7 @@ impl<'t> Read<'_, '_, '_, 't> {
         let Some(passed) = passed else {
             self.conf.left(named, "Samovar cannot route what is no file; see `try_files`");
             if own {
-                self.conf.close(named, out, "what is behind files that do not exist was guarded");
+                self.conf.close(named, out, "what nginx showed where no file was found was guarded");
             }
             let page = inner.iter().find(|i| i.name == "rewrite").map(|i| i.arg(1).to_owned());
             let page = page.filter(|page| page.starts_with('/'));
@@ -424,7 +460,11 @@ impl<'t> Read<'_, '_, '_, 't> {
                     `path = \"/static/**\"`";
         self.conf.note(d, Fate::FillIn, text);
         if own && both {
-            self.conf.close(named, out, "its guards and those in front of it held together");
+            self.conf.close(
+                named,
+                out,
+                "its guards and those in front of it held both, and a rule has one set",
+            );
         } else if !both {
             *out = settings;
         }
@@ -447,7 +487,8 @@ fn shows_programs(d: &Directive) -> bool {
 /// takes beside them.
 fn scripts_of(expression: &str) -> (Option<Select>, bool, Vec<PathSet>) {
     let parts = alternatives(expression);
-    let read: Vec<Option<Select>> = parts.iter().map(|part| regex(part)).collect();
+    let read: Vec<Option<Select>> =
+        parts.iter().map(|part| regex(part).or_else(|| regex(&plain_dots(part)))).collect();
     let by_extension = |select: &&Select| select.path == PathSet::All && !select.extensions.is_empty();
     let mut extensions: Vec<String> = Vec::new();
     for select in read.iter().flatten().filter(by_extension) {
@@ -490,9 +531,8 @@ fn returned(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
     };
     match status {
         403 | 404 | 410 | 444 => {
-            out.set("deny", everybody(), &d.place).remark =
-                format!("answered with 403, where nginx said {status}");
-            conf.carried(d, format!("deny: nobody may, 403 where nginx said {status}"));
+            out.set("deny", everybody(), &d.place).remark = format!("403 here, where nginx sent {status}");
+            conf.carried(d, format!("deny: nobody may, 403 here, where nginx sent {status}"));
         }
         301 | 302 | 303 | 307 | 308 => {
             let known = [
@@ -513,8 +553,7 @@ fn returned(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
                 if to.starts_with("$scheme://") { to.replacen("$scheme", "http", 1) } else { to.to_owned() };
             let target = known.iter().fold(scheme, |text, (name, ours)| text.replace(name, ours));
             if to.is_empty() || target.contains('$') || !clean || spell::field_value(&target).is_none() {
-                let why =
-                    "write `redirect = { to = \"…\", status = … }` into the rule: its variables are others";
+                let why = "the target has a variable of nginx: write `redirect = { to = \"…\", status = … }` into the rule, and take `deny` out";
                 conf.close(d, out, why);
                 return;
             }
@@ -522,7 +561,9 @@ fn returned(d: &Directive, out: &mut Settings, conf: &mut Conf<'_, '_>) {
             out.set("redirect", redirect, &d.place);
             conf.carried(d, format!("redirect to {target}, {status}"));
         }
-        _ => conf.close(d, out, "a page of a status and a text of its own is not there"),
+        _ => {
+            conf.close(d, out, "Samovar sends no text of a rule's own: put a file there, and take `deny` out")
+        }
     }
 }
 

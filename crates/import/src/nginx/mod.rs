@@ -146,6 +146,8 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
     let mut http = Vec::new();
     let mut servers = Vec::new();
     let mut loose = Vec::new();
+    // Without `http` it is a fragment, which nginx includes there.
+    let whole = tree.iter().any(|d| d.name == "http" && d.inner.is_some());
     for d in tree {
         match (d.name.as_str(), d.inner.is_some()) {
             ("http", true) => of_http(d.inner.unwrap_or_default(), &mut conf, &mut http, &mut servers),
@@ -154,8 +156,11 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
                 conf.rest(d.inside());
             }
             ("events", true) => {
-                conf.left(&d, "one thread per core serves all connections; `[limits] connections_max` bounds their number");
-                conf.rest(d.inside());
+                let why = "one thread per core serves all connections; `[limits] connections_max` bounds their number";
+                conf.left(&d, why);
+                for i in d.inside() {
+                    conf.left(i, words::of_main(&i.name).unwrap_or(why));
+                }
             }
             // A fragment: what stands in `http` otherwise, or in a server.
             ("server" | "upstream" | "map" | "geo" | "split_clients", true) => {
@@ -163,19 +168,10 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
             }
             ("location", true) => loose.push(d),
             ("worker_processes", _) => workers(&d, &mut conf),
-            (
-                "user"
-                | "pid"
-                | "daemon"
-                | "master_process"
-                | "load_module"
-                | "worker_rlimit_nofile"
-                | "worker_cpu_affinity",
-                _,
-            ) => {
-                conf.left(&d, "systemd, or the container that starts Samovar, decides it");
+            (name, _) if words::of_main(name).is_some() => {
+                conf.left(&d, words::of_main(name).unwrap_or_default());
             }
-            _ if words::is_zone(&d) || words::is_of_http(&d) => {
+            _ if !whole && (words::is_zone(&d) || words::is_of_http(&d)) => {
                 of_http(vec![d], &mut conf, &mut http, &mut servers)
             }
             _ => loose.push(d),
@@ -193,9 +189,24 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
             });
         }
     }
-    for d in &loose {
-        conf.left(d, "it stands where nginx takes no such directive");
-        conf.rest(d.inside());
+    for d in loose {
+        match (whole, words::is_known(&d)) {
+            // Said for all servers of the fragment.
+            (false, true) if d.name != "location" => http.push(d),
+            (_, known) => {
+                let text = match known {
+                    true => {
+                        "nginx takes it inside of `http`, `server` or `location` only, and it stands outside of them: move it \
+                             there, and import again"
+                    }
+                    false => {
+                        "this importer does not know the directive: look up what it does, and whether you need it"
+                    }
+                };
+                conf.breaks(&d, text);
+                conf.rest(d.inside());
+            }
+        }
     }
     for d in &http {
         location::whole(d, &mut conf);
@@ -230,7 +241,9 @@ fn of_http(
                 &d,
                 "Samovar has no variables; a directive that used this one is listed where it stands",
             ),
-            ("types", true) => conf.carried(&d, "types are built in; `types` of a site adds some"),
+            ("types", true) => {
+                conf.carried(&d, "Samovar knows the usual media types; `types` of a site adds some")
+            }
             ("if", true) => {
                 conf.left(&d, "nginx takes no `if` here");
                 conf.rest(d.inside());
@@ -250,7 +263,7 @@ fn workers(d: &Directive, conf: &mut Conf<'_, '_>) {
             conf.draft.wanted.server.set("workers", Value::Int(n), &d.place);
             conf.carried(d, format!("[server] workers = {n}"));
         }
-        _ => conf.carried(d, "one worker per core is the default"),
+        _ => conf.carried(d, "Samovar runs one worker per core by default"),
     }
 }
 
@@ -392,7 +405,7 @@ fn path(d: &Directive, key: &'static str, site: &mut Site, conf: &mut Conf<'_, '
         // nginx begins relative names at its prefix, which is not the new file's folder.
         let entry = site.head.set(key, Value::text(path), &d.place);
         if !path.starts_with('/') {
-            entry.remark = "FILL-IN: relative to this file; nginx began it at its own folder".to_owned();
+            entry.remark = "FILL-IN: write the whole path; nginx takes it from its own folder".to_owned();
             conf.note(d, Fate::FillIn, format!("{key}: write the whole path"));
         } else {
             conf.carried(d, key);

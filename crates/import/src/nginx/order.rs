@@ -78,7 +78,7 @@ fn no_scripts(scope: &Scope, scripts: &[&String]) -> Option<Scope> {
     };
     let place = scope.place.clone()?;
     let mut settings = Settings::default();
-    settings.close(&place, "scripts were not run here, and a handler is of the whole site");
+    settings.close(&place, "scripts did not run here, and a handler would run them in the whole site");
     reached.then_some(Scope { select, settings, place: Some(place) })
 }
 
@@ -181,7 +181,9 @@ fn narrowed(scope: &Scope, wide: Option<&Wide>, domain: &Domain, out: &mut Vec<S
     let wider = |select: Select| {
         let mut scope = Scope { select, ..scope.clone() };
         if let (false, Some(place)) = (scope.settings.is_closed(), &scope.place) {
-            scope.settings.close(place, "where several expressions meet cannot be said");
+            scope
+                .settings
+                .close(place, "several expressions meet here, and which guard holds cannot be written");
         }
         scope
     };

@@ -24,8 +24,10 @@ pub(super) fn proxy_pass(
     let url = d.arg(0);
     let Some(rest) = url.strip_prefix("http://").filter(|rest| !rest.contains('$')) else {
         let why = match url {
-            _ if url.starts_with("https://") => "TLS towards upstreams is not there yet; http:// is",
-            _ => "an upstream is named in full, without variables",
+            _ if url.starts_with("https://") => {
+                "Samovar does not speak TLS with upstreams yet: give the upstream an http:// address"
+            }
+            _ => "the address of an upstream has a variable: write it in full",
         };
         conf.close(d, out, why);
         return None;
@@ -43,7 +45,7 @@ pub(super) fn proxy_pass(
     };
     let host = host_told(here, &authority);
     let Some(name) = named(&authority, Speaks::Http, host, d, conf) else {
-        conf.close(d, out, "this is no upstream that could be carried over");
+        conf.close(d, out, "its address cannot be read: write the upstream and name it in the rule");
         return None;
     };
     if let Some(upstream) = conf.draft.wanted.upstreams.iter_mut().find(|u| u.name == name) {
@@ -68,7 +70,11 @@ pub(super) fn proxy_pass(
     let clean = !path.contains(['{', '}', '?', '#']) && spell::field_value(&path).is_some();
     let (Some(_), true, true) = (literal, clean, select.extensions.is_empty() && location.ends_with('/'))
     else {
-        conf.close(d, out, "the path that it puts in cannot be said: write `rewrite` into the rule");
+        conf.close(
+            d,
+            out,
+            "the path that it puts in cannot be written: write `rewrite` into the rule and take `deny` out",
+        );
         return None;
     };
     let rewritten = if path.ends_with('/') { format!("{path}{{1}}") } else { format!("{path}/{{1}}") };
@@ -180,7 +186,7 @@ fn fill(block: &Directive, speaks: Speaks, upstream: &mut Upstream, conf: &mut C
                     balance("hash", d, settings, conf);
                     settings.set("hash_by", Value::Text(by), place);
                 }
-                None => conf.left(d, "hashed by url, path, client, header:NAME, cookie:NAME or query:NAME"),
+                None => conf.left(d, "hash_by takes url, path, client, header:NAME, cookie:NAME or query:NAME: requests are shared evenly until then"),
             },
             "sticky" if d.arg(0) == "cookie" && spell::field_name(d.arg(1)).is_some() => {
                 let sticky = [("cookie", Value::text(d.arg(1))), ("set", Value::Bool(true))];
@@ -197,23 +203,23 @@ fn fill(block: &Directive, speaks: Speaks, upstream: &mut Upstream, conf: &mut C
                     }
                     conf.carried(d, "queue_max, queue_timeout");
                 }
-                _ => conf.left(d, "this is no number"),
+                _ => conf.left(d, "this is no number; Samovar's default holds"),
             },
             "keepalive_timeout" => match spell::nginx_time(d.arg(0)).filter(|ms| *ms > 0) {
                 Some(ms) => {
                     settings.set("idle_timeout", Value::duration(ms), place);
                     conf.carried(d, "idle_timeout");
                 }
-                None => conf.left(d, "this is no time"),
+                None => conf.left(d, "this is no time; Samovar's default holds"),
             },
             "keepalive" | "keepalive_requests" | "keepalive_time" => {
-                conf.carried(d, "connections are kept and used again")
+                conf.carried(d, "Samovar keeps connections open and uses them again")
             }
-            "zone" => conf.carried(d, "health and counts hold for the whole process"),
+            "zone" => conf.carried(d, "Samovar keeps health and counts for the whole process"),
             "resolver" | "resolver_timeout" => {
-                conf.left(d, "names are looked up as the system does; resolve_every says how often")
+                conf.left(d, "names are resolved as the system does; `resolve_every` says how often")
             }
-            _ => conf.left(d, "this importer does not know it in an upstream"),
+            _ => conf.left(d, "this importer does not know the directive: look up what it does to the upstream"),
         }
     }
     if let Some((after, for_ms, place)) = eject {
@@ -255,7 +261,7 @@ fn member(
     conf: &mut Conf<'_, '_>,
 ) -> Option<Vec<(String, Value)>> {
     let Some(address) = address(d.arg(0), if speaks == Speaks::Http { 80 } else { 9000 }) else {
-        conf.left(d, "this is no address");
+        conf.left(d, "this is no address; it is left out");
         return None;
     };
     let mut table = match speaks {
@@ -374,12 +380,14 @@ fn told(here: &[&Directive], prefix: &str, conf: &mut Conf<'_, '_>) {
                 conf.carried(d, "connect_timeout, head_timeout, body_timeout of the upstream")
             }
             Some("send_timeout") => {
-                conf.left(d, "how long an upstream may take no part of a body is not bounded by itself")
+                conf.left(d, "Samovar does not bound how long an upstream takes to accept a request body")
             }
             Some("next_upstream" | "next_upstream_tries") => {
-                conf.carried(d, "retry of the upstream; what may not be sent twice is not")
+                conf.carried(d, "retry of the upstream; a request that may not be sent twice is sent once")
             }
-            Some("next_upstream_timeout") => conf.left(d, "tries are bounded by their number and a budget"),
+            Some("next_upstream_timeout") => {
+                conf.left(d, "Samovar bounds tries by their number and a budget, not by time")
+            }
             _ => {}
         }
     }
@@ -406,7 +414,9 @@ pub(super) fn fastcgi_pass(
     let is_said = conf.draft.options.fastcgi.is_some() || !d.arg(0).contains('$');
     let name = named(d.arg(0), Speaks::FastCgi, None, d, conf).filter(|_| is_said);
     let Some(name) = name else {
-        return Err("this is no address of a FastCGI application");
+        return Err(
+            "its address cannot be read: write `handlers = [{ extension = …, fastcgi = \"ADDRESS\" }]`, or import with --fastcgi ADDRESS",
+        );
     };
     if let Some(upstream) = conf.draft.wanted.upstreams.iter_mut().find(|u| u.name == name) {
         bounds(here, "fastcgi_", &mut upstream.settings);
@@ -441,6 +451,10 @@ pub(super) fn fastcgi_pass(
         ];
         if KNOWN.contains(&key) {
             conf.carried(i, "Samovar always passes it");
+        } else if key == "HTTP_PROXY" {
+            conf.carried(i, "Samovar never passes it");
+        } else if value.is_empty() {
+            conf.left(i, "its value is empty, and nothing is passed");
         } else if plain && !value.contains('$') && !value.is_empty() && key != "HTTP_PROXY" {
             conf.carried(i, "handlers.params");
             params.retain(|(known, _): &(String, Value)| known != key);
@@ -453,7 +467,7 @@ pub(super) fn fastcgi_pass(
     let free: Vec<&String> =
         select.extensions.iter().filter(|e| !taken.contains(&Value::text(*e).toml())).collect();
     if free.is_empty() {
-        let text = "the extension has a handler already";
+        let text = "the extension has a handler already, and a site has one for each";
         conf.left(d, text);
         return Ok(select.extensions.clone());
     }

@@ -1,6 +1,7 @@
 //! Directives that hold for the whole server wherever they stand, and those with no counterpart, each with its reason.
 
 use super::{Conf, location};
+use crate::note::{Consequence, Fate};
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::Value;
@@ -30,7 +31,7 @@ pub(super) fn zone(d: &Directive, conf: &mut Conf<'_, '_>) {
         );
         conf.cached(d, text);
     } else {
-        conf.carried(d, "whom and how much, where it is used");
+        conf.carried(d, "rate or limits, where the zone is used");
     }
 }
 
@@ -45,7 +46,7 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
     let time = || spell::nginx_time(d.arg(0)).filter(|ms| *ms > 0);
     let limit = |key: &'static str, value: Option<Value>, conf: &mut Conf<'_, '_>| match value {
         Some(value) => location::limit(d, key, value, conf),
-        None => conf.left(d, "this cannot be read"),
+        None => conf.left(d, "the value cannot be read; Samovar's default holds"),
     };
     match d.name.as_str() {
         "client_max_body_size" => match spell::nginx_size(d.arg(0)) {
@@ -63,7 +64,7 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
                 };
                 location::limit(d, "body_max_bytes", value, conf);
             }
-            None => conf.left(d, "this is no size"),
+            None => conf.left(d, "this is no size; Samovar's default holds"),
         },
         "keepalive_timeout" => limit("idle_timeout", time().map(Value::duration), conf),
         "client_header_timeout" => limit("head_timeout", time().map(Value::duration), conf),
@@ -83,7 +84,7 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
             }
             conf.left(
                 d,
-                "one log for all: [log] access = \"FILE\" or \"off\", format = \"combined\" or \"json\"",
+                "Samovar writes one log for all sites: [log] access = \"FILE\" or \"off\", format = \"combined\" or \"json\"",
             );
         }
         "set_real_ip_from" => {
@@ -92,11 +93,11 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
                     conf.draft.wanted.server.add("trusted_proxies", Value::Text(network), &d.place);
                     conf.carried(d, "[server] trusted_proxies");
                 }
-                None => conf.left(d, "this is no address"),
+                None => conf.left(d, "this is no address; it is left out"),
             }
         }
         "real_ip_header" if d.arg(0).eq_ignore_ascii_case("X-Forwarded-For") => {
-            conf.carried(d, "what trusted_proxies say of clients is believed");
+            conf.carried(d, "Samovar believes what trusted_proxies say of their clients");
         }
         "real_ip_header" if d.arg(0) == "proxy_protocol" => {
             if let Some(peers) = conf.draft.wanted.server.get("trusted_proxies").cloned() {
@@ -104,12 +105,12 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
             }
             conf.carried(d, "[server] proxy_protocol, of those that set_real_ip_from names");
         }
-        "real_ip_recursive" => conf.carried(d, "always"),
+        "real_ip_recursive" => conf.carried(d, "Samovar always does so"),
         "include" if d.arg(0).contains(['*', '?', '[']) => {
             conf.breaks(d, "no file here has such a name, and what it says is missing: import where all files are, or name their folder with --root");
         }
-        "include" => conf.carried(d, "what it lists is built in"),
-        "proxy_redirect" if d.arg(0) == "default" => conf.carried(d, "map_location, which is on"),
+        "include" => conf.carried(d, "Samovar knows by itself what it lists"),
+        "proxy_redirect" if d.arg(0) == "default" => conf.carried(d, "map_location, which is on by default"),
         "if" if !super::guards::is_condition(d) => {
             let acts = d.inside().iter().any(|i| i.name == "return" || i.name == "rewrite");
             let text = "Samovar has no conditions: what it redirected, rewrote or changed comes through as it is. Write a rule, or a \
@@ -143,7 +144,15 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
     if let Some(why) = of_caches(d) {
         return conf.cached(d, why);
     }
-    let why = match d.name.as_str() {
+    let why = reason(d).unwrap_or(
+        "this importer does not know the directive: look up what it does, and whether you need it",
+    );
+    conf.note_as(d, (Fate::LeftOut, missed(&d.name)), why);
+}
+
+/// Why a directive has no counterpart, or needs none.
+fn reason(d: &Directive) -> Option<&'static str> {
+    Some(match d.name.as_str() {
         "sendfile"
         | "tcp_nopush"
         | "tcp_nodelay"
@@ -170,11 +179,9 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
             "lines and heads are bounded by `[limits] line_max_bytes` and `head_max_bytes`"
         }
         "server_tokens" => "Samovar names itself on no page",
-        "error_log" | "log_format" | "log_not_found" | "log_subrequest" | "rewrite_log" => {
-            "each request's decisions are in `samovar trace` and `samovar explain`"
-        }
+        "error_log" | "log_format" | "log_not_found" | "log_subrequest" | "rewrite_log" => LOGS,
         "resolver" | "resolver_timeout" => {
-            "names are looked up as the system does; resolve_every of an upstream says how often"
+            "names are resolved as the system does; `resolve_every` of an upstream says how often"
         }
         "ssl_protocols"
         | "ssl_ciphers"
@@ -190,23 +197,27 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "ssl_buffer_size"
         | "ssl"
         | "http2"
-        | "http3" => "TLS 1.2 and 1.3 with the ciphers that are held good, HTTP/1.1: docs/tls.md",
-        "ssl_client_certificate" | "ssl_crl" | "ssl_verify_depth" => "clients are not asked for certificates",
-        "default_type" | "charset" | "charset_types" | "override_charset" => {
-            "types are built in; `types` of a site adds some"
+        | "http3" => {
+            "Samovar speaks TLS 1.2 and 1.3 with ciphers that are held good, and HTTP/1.1: docs/tls.md"
         }
-        "limit_rate" | "limit_rate_after" => "answers are sent as fast as they are taken",
+        "ssl_client_certificate" | "ssl_crl" | "ssl_verify_depth" => {
+            "Samovar asks no client for a certificate"
+        }
+        "default_type" | "charset" | "charset_types" | "override_charset" => {
+            "Samovar knows the usual media types; `types` of a site adds some"
+        }
+        "limit_rate" | "limit_rate_after" => "Samovar does not slow a response down",
         "limit_req_status"
         | "limit_conn_status"
         | "limit_req_log_level"
         | "limit_conn_log_level"
-        | "limit_req_dry_run" => "too many requests are answered with 429, or 503 when a queue is full",
+        | "limit_req_dry_run" => "a request too many gets 429, and 503 where a queue is full",
         "gzip_vary" | "gzip_proxied" | "gzip_disable" | "gzip_http_version" | "gzip_buffers"
         | "gzip_window" | "gzip_static" | "brotli_static" | "gunzip" | "brotli_buffers" | "brotli_window" => {
-            "Vary is right always, and what is asked for decides: `compress`"
+            "Samovar sets Vary itself, and the client's Accept-Encoding decides: `compress`"
         }
         "proxy_http_version" | "proxy_socket_keepalive" | "fastcgi_keep_conn" => {
-            "upstreams are spoken with in HTTP/1.1, and connections are kept"
+            "Samovar speaks HTTP/1.1 with upstreams and keeps connections open"
         }
         "proxy_buffers"
         | "proxy_buffer_size"
@@ -221,12 +232,12 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "fastcgi_temp_path"
         | "fastcgi_max_temp_file_size"
         | "client_body_temp_path"
-        | "client_body_in_file_only" => "bodies are passed on as they come, in both directions",
+        | "client_body_in_file_only" => "Samovar passes bodies on as they come, in both directions",
         "proxy_intercept_errors" | "fastcgi_intercept_errors" => {
-            "`error_pages` stand for errors of the origin too"
+            "`error_pages` holds for errors of the origin too"
         }
         "proxy_redirect" | "proxy_cookie_path" | "proxy_cookie_domain" | "proxy_cookie_flags" => {
-            "Location is mapped by itself (map_location); cookies by map_cookie_path, map_cookie_domain"
+            "Samovar maps Location itself (map_location); for cookies write map_cookie_path or map_cookie_domain"
         }
         "proxy_ssl_server_name"
         | "proxy_ssl_verify"
@@ -235,8 +246,8 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "proxy_ssl_certificate"
         | "proxy_ssl_certificate_key"
         | "proxy_ssl_trusted_certificate"
-        | "proxy_ssl_session_reuse" => "TLS towards upstreams is not there yet",
-        "fastcgi_split_path_info" => "the path behind a script's name is told always",
+        | "proxy_ssl_session_reuse" => "Samovar does not speak TLS with upstreams yet",
+        "fastcgi_split_path_info" => "Samovar always passes the path behind a script's name (PATH_INFO)",
         "proxy_pass_request_headers"
         | "proxy_pass_request_body"
         | "proxy_pass_header"
@@ -244,8 +255,7 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "proxy_ignore_client_abort"
         | "proxy_bind"
         | "proxy_method"
-        | "proxy_set_body"
-        | "proxy_store" => "Samovar has nothing of this kind",
+        | "proxy_set_body" => "Samovar has no counterpart",
         "merge_slashes"
         | "absolute_redirect"
         | "port_in_redirect"
@@ -257,14 +267,82 @@ fn other(d: &Directive, conf: &mut Conf<'_, '_>) {
         | "chunked_transfer_encoding" => "Samovar does as RFC 9110 and RFC 9112 say; there is nothing to set",
         "etag" if d.arg(0) == "on" => "Samovar does so by default",
         "if_modified_since" if d.arg(0) == "exact" => "Samovar compares as RFC 9110 says",
-        "autoindex_exact_size" | "autoindex_localtime" | "autoindex_format" => "lists are drawn in one way",
-        name if name.contains("lua") || name.starts_with("js_") || name.starts_with("perl") => {
-            "Samovar runs no scripts of its own"
+        "autoindex_exact_size" | "autoindex_localtime" | "autoindex_format" => {
+            "Samovar lists folders in one way only"
         }
-        _ => "this importer does not know the directive",
-    };
-    conf.left(d, why);
+        name if name.contains("lua") || name.starts_with("js_") || name.starts_with("perl") => {
+            "Samovar runs no scripts: put them into an application behind HTTP or FastCGI"
+        }
+        _ => return None,
+    })
 }
+
+/// What it means for the site that a directive of this name has no counterpart.
+fn missed(name: &str) -> Consequence {
+    const SHOWS: [&str; 13] = [
+        "proxy_redirect",
+        "proxy_cookie_path",
+        "proxy_cookie_domain",
+        "proxy_cookie_flags",
+        "proxy_pass_request_headers",
+        "proxy_pass_request_body",
+        "proxy_method",
+        "proxy_set_body",
+        "charset",
+        "default_type",
+        "merge_slashes",
+        "recursive_error_pages",
+        "underscores_in_headers",
+    ];
+    match name {
+        name if SHOWS.contains(&name) => Consequence::BreaksSite,
+        "limit_rate" | "limit_rate_after" | "ssl_client_certificate" | "ssl_crl" => Consequence::LessSafe,
+        _ => Consequence::Nothing,
+    }
+}
+
+/// Directives of nginx's main context, and of `events`.
+pub(super) fn of_main(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "error_log" => LOGS,
+        "user"
+        | "pid"
+        | "daemon"
+        | "master_process"
+        | "load_module"
+        | "worker_rlimit_nofile"
+        | "worker_rlimit_core"
+        | "worker_cpu_affinity"
+        | "worker_priority"
+        | "worker_shutdown_timeout"
+        | "env"
+        | "working_directory"
+        | "lock_file"
+        | "timer_resolution"
+        | "thread_pool" => "systemd, or the container that starts Samovar, decides it",
+        "pcre_jit" | "ssl_engine" | "debug_points" | "ssl_object_cache_inheritable" => {
+            "it is about nginx's own program; Samovar needs none of it"
+        }
+        "worker_connections"
+        | "use"
+        | "multi_accept"
+        | "accept_mutex"
+        | "accept_mutex_delay"
+        | "worker_aio_requests"
+        | "debug_connection" => {
+            "one thread per core serves all connections; `[limits] connections_max` bounds their number"
+        }
+        _ => return None,
+    })
+}
+
+/// Whether nginx takes a directive of this name inside of `http`.
+pub(super) fn is_known(d: &Directive) -> bool {
+    is_told_elsewhere(&d.name) || of_caches(d).is_some() || is_of_http(d) || is_zone(d) || reason(d).is_some()
+}
+
+const LOGS: &str =
+    "`samovar trace` and `samovar explain` show what Samovar decides; errors go to standard error";
 
 /// What caches, and clients that revalidate, go by.
 fn of_caches(d: &Directive) -> Option<&'static str> {

@@ -6,6 +6,7 @@ use super::settings::Entry;
 use super::{Settings, Site, Upstream, Value, Wanted};
 use crate::Source;
 use crate::note::{Consequence, Fate, Note, Place, shown};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// Columns a line may have before its comment moves above it.
@@ -91,16 +92,25 @@ fn site(out: &mut String, site: &Site, name: &str) -> Result<(), String> {
     table(out, &site.head, "");
     let (own, rules) = rules::settle(site).ok_or_else(|| name.to_owned())?;
     table(out, &own, "");
+    let mut seen = HashSet::new();
     for rule in &rules {
-        self::rule(out, rule);
+        self::rule(out, rule, &mut seen);
     }
     Ok(())
 }
 
-fn rule(out: &mut String, rule: &Rule) {
-    match rule.select.path.globs(!rule.select.extensions.is_empty()) {
-        None => one_rule(out, rule, None),
-        Some(globs) => globs.iter().for_each(|glob| one_rule(out, rule, Some(glob.as_str()))),
+/// `seen`: globs of rules before it that take whatever they match.
+fn rule(out: &mut String, rule: &Rule, seen: &mut HashSet<String>) {
+    let all = rule.select.extensions.is_empty();
+    let Some(globs) = rule.select.path.globs(!all) else { return one_rule(out, rule, None) };
+    for glob in globs {
+        // What an earlier rule takes never comes to this one.
+        if !seen.contains(&glob) {
+            one_rule(out, rule, Some(glob.as_str()));
+        }
+        if all {
+            seen.insert(glob);
+        }
     }
 }
 

@@ -130,7 +130,10 @@ fn all(scopes: &[Scope], passes: &[Scope], own: &mut Settings) -> Option<Vec<Rul
         };
         let found = scopes.iter().find(|scope| meets(scope)).and_then(|scope| scope.place.clone());
         if let (PathSet::Globs(_), true, Some(met)) = (&select.path, settings.guards(), &found) {
-            settings.close(place.as_ref().unwrap_or(met), "which of several guards holds cannot be said");
+            settings.close(
+                place.as_ref().unwrap_or(met),
+                "several guards meet here, and which one holds cannot be written",
+            );
         }
         if select.is_all() {
             *own = settings;
