@@ -44,6 +44,7 @@ mod t65_stderr;
 mod t66_operator_files;
 mod t67_stop;
 mod t68_floods;
+mod t69_sign_in;
 mod t70_hot;
 mod t71_tls;
 mod t72_slow_clients;

@@ -13,7 +13,7 @@ reasons! {
         CredentialsMissing = "credentials-missing", "the rule wants a user's name and password, and the request carries none", "send them as Basic credentials (RFC 7617)";
         CredentialsWrong = "credentials-wrong", "no user of the rule's file has this name and password", "set the password again with `htpasswd -B`";
         UsersUnreadable = "users-unreadable", "the file with the users cannot be read, so nobody is let in", "create it with `htpasswd -B -c FILE NAME`, readable by the user that Samovar runs as";
-        AuthBusy = "auth-busy", "too many passwords are being checked at once", "ask again; limit those who try with `rate`";
+        AuthBusy = "auth-busy", "too many passwords wait to be checked for this site or from this client, or this one waited for 10 s", "ask again; limit those who try with `rate`, and choose a bcrypt cost of 12 or less";
         Redirected = "redirected", "the rule sends the client elsewhere", "";
         ChecksAddress = "checks-address", "the rule looks at the client's address", "";
         ChecksRate = "checks-rate", "the rule counts requests", "";

@@ -13,8 +13,11 @@ use sha1::Sha1;
 /// Most users of a file that are read, so that a wrong path cannot fill the memory.
 const USERS_MAX: usize = 100_000;
 
-/// The highest cost of bcrypt that is computed: 16 is four seconds and more.
-const COST_MAX: u32 = 16;
+/// The highest cost of bcrypt that is computed: 14 takes about a second of a core (measured: 1.0 s on an EPYC).
+const COST_MAX: u32 = 14;
+
+/// The highest cost that nobody is warned of: a quarter of a second.
+const COST_USUAL: u32 = 12;
 
 /// The users of a file.
 #[derive(Clone, Debug, Default)]
@@ -22,11 +25,24 @@ pub struct Users {
     users: Vec<(String, Secret)>,
 }
 
-/// A line of the file that lets nobody in.
+/// How much a line of the file matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worry {
+    /// It lets nobody in.
+    Useless,
+    /// It lets nobody in, as to check it takes longer than anybody may keep a helper busy.
+    TooDear,
+    /// It takes long to check.
+    Dear,
+}
+
+/// A line of the file that somebody should look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserComplaint {
     /// Counted from 1.
     pub line: usize,
+    /// Whether it lets anybody in.
+    pub worry: Worry,
     /// What is wrong, and what to do.
     pub what: String,
 }
@@ -49,25 +65,40 @@ impl Users {
     pub fn read(text: &str) -> (Users, Vec<UserComplaint>) {
         let mut users: Vec<(String, Secret)> = Vec::new();
         let mut complaints = Vec::new();
-        let mut complain =
-            |line: usize, what: String| complaints.push(UserComplaint { line: line + 1, what });
+        let mut tell = |line: usize, worry: Worry, what: String| {
+            complaints.push(UserComplaint { line: line + 1, worry, what });
+        };
         for (at, line) in text.lines().enumerate() {
             let line = line.trim_end();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             if users.len() >= USERS_MAX {
-                complain(at, format!("only {USERS_MAX} users are read"));
+                tell(at, Worry::Useless, format!("only {USERS_MAX} users are read"));
                 break;
             }
             let Some((name, hash)) = line.split_once(':') else {
-                complain(at, "is no `name:hash`; write it with `htpasswd -B`".to_owned());
+                tell(at, Worry::Useless, "is no `name:hash`; write it with `htpasswd -B`".to_owned());
                 continue;
             };
             // What follows another colon is a comment of other programs.
             match secret(hash.split(':').next().unwrap_or(hash)) {
-                Ok(secret) => users.push((name.to_owned(), secret)),
-                Err(what) => complain(at, format!("{name:?} cannot sign in with any password: {what}")),
+                Ok(secret) => {
+                    if let Secret::Bcrypt(_) = secret
+                        && secret.effort() > COST_USUAL
+                    {
+                        let cost = secret.effort();
+                        tell(
+                            at,
+                            Worry::Dear,
+                            format!("the password of {name:?} takes {} to check", about(cost)),
+                        );
+                    }
+                    users.push((name.to_owned(), secret));
+                }
+                Err((worry, what)) => {
+                    tell(at, worry, format!("{name:?} cannot sign in with any password: {what}"));
+                }
             }
         }
         (Users { users }, complaints)
@@ -91,15 +122,48 @@ impl Users {
     }
 }
 
-fn secret(hash: &str) -> Result<Secret, &'static str> {
+/// How long a hash of this cost takes, about: each step doubles it.
+fn about(cost: u32) -> String {
+    let ms = 250_u64.saturating_mul(1 << cost.saturating_sub(COST_USUAL).min(31));
+    match ms {
+        ..1_000 => format!("about {ms} ms of a core (bcrypt cost {cost})"),
+        _ => format!("about {} s of a core (bcrypt cost {cost})", ms / 1_000),
+    }
+}
+
+fn secret(hash: &str) -> Result<Secret, (Worry, String)> {
+    plain_secret(hash).map_err(|what| match what {
+        Refused::Broken(what) => (Worry::Useless, what.to_owned()),
+        Refused::Dear(cost) => {
+            (Worry::TooDear, format!("to check it takes {}; {} is the most", about(cost), about(COST_MAX)))
+        }
+    })
+}
+
+/// Why a hash is not used.
+enum Refused {
+    Broken(&'static str),
+    /// bcrypt, of this cost.
+    Dear(u32),
+}
+
+impl From<&'static str> for Refused {
+    fn from(what: &'static str) -> Refused {
+        Refused::Broken(what)
+    }
+}
+
+fn plain_secret(hash: &str) -> Result<Secret, Refused> {
     if let Some(rest) = hash.strip_prefix("$2") {
         let cost = rest.get(2..4).and_then(|digits| digits.parse::<u32>().ok());
         return match cost {
             _ if hash.len() != 60 || !rest.starts_with(['a', 'b', 'x', 'y']) => {
-                Err("its bcrypt hash is broken")
+                Err("its bcrypt hash is broken".into())
             }
             Some(4..=COST_MAX) => Ok(Secret::Bcrypt(hash.to_owned())),
-            _ => Err("the cost of its bcrypt hash is not from 4 to 16"),
+            // bcrypt itself knows no higher cost than 31.
+            Some(cost @ 5..=31) => Err(Refused::Dear(cost)),
+            _ => Err("the cost of its bcrypt hash is not from 4 to 31".into()),
         };
     }
     if let Some(rest) = hash.strip_prefix("$apr1$") {
@@ -110,9 +174,9 @@ fn secret(hash: &str) -> Result<Secret, &'static str> {
     }
     if let Some(text) = hash.strip_prefix("{SHA}") {
         let bytes = STANDARD.decode(text).map_err(|_| "its {SHA} hash is broken")?;
-        return <[u8; 20]>::try_from(bytes).map(Secret::Sha).map_err(|_| "its {SHA} hash is broken");
+        return <[u8; 20]>::try_from(bytes).map(Secret::Sha).map_err(|_| "its {SHA} hash is broken".into());
     }
-    Err("only bcrypt, $apr1$ and {SHA} are read; set it again with `htpasswd -B`")
+    Err("only bcrypt, $apr1$ and {SHA} are read; set it again with `htpasswd -B`".into())
 }
 
 impl Secret {
@@ -285,6 +349,28 @@ cid:{SHA}VBPuJHI7uixaa6LQGWx4s+5GKNE=
         assert_eq!(complaints.iter().map(|c| c.line).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
         assert!(complaints[2].what.contains("cost") && complaints[0].what.contains("htpasswd -B"));
         assert!(!users.has(&asks("a", "plain")));
+    }
+
+    /// What it costs to check is told before anybody waits for it; what costs more than a second is not checked at all.
+    #[test]
+    fn dear_hashes() {
+        let hash =
+            |cost: u32| format!("ann:$2y${cost:02}$6l/pXfn3eHMW9XQhYBXWQuzo3kH7DYRKsVl3b4lPbX0HgNSNnMIye\n");
+        for (cost, worry, says) in [
+            (4, None, ""),
+            (12, None, ""),
+            (13, Some(Worry::Dear), "about 500 ms"),
+            (14, Some(Worry::Dear), "about 1 s"),
+            (15, Some(Worry::TooDear), "about 2 s"),
+            (16, Some(Worry::TooDear), "about 4 s"),
+            (31, Some(Worry::TooDear), "bcrypt cost 31"),
+            (32, Some(Worry::Useless), "not from 4 to 31"),
+        ] {
+            let (users, complaints) = Users::read(&hash(cost));
+            assert_eq!(complaints.first().map(|one| one.worry), worry, "{cost}");
+            assert!(complaints.iter().all(|one| one.what.contains(says)), "{complaints:?}");
+            assert_eq!(users.count(), usize::from(cost <= 14), "{cost}");
+        }
     }
 
     #[test]

@@ -60,6 +60,7 @@ codes! {
     ManyVariants = "many-variants", "nearly every visitor gets a variant of its own";
     Exposure = "exposure", "more is shown or believed than is wise";
     MissingFile = "missing-file", "a folder or file that is named does not exist";
+    DearHash = "dear-hash", "a password's hash takes long to check";
     Unused = "unused", "nothing refers to it";
 }
 

@@ -52,6 +52,7 @@ pub use whence::{line_of, line_of_member, line_of_rule};
 
 use crate::operator_files;
 use lower::{Around, Lowered, Named};
+use samovar_rules::Worry;
 use std::path::{Path, PathBuf};
 
 /// A configuration that was accepted.
@@ -96,6 +97,9 @@ pub fn load(path: &Path) -> Result<Loaded, Report> {
         "users" => users_of(named),
         _ => exposed_key(named).into_iter().collect(),
     }));
+    if loaded.warnings.iter().any(|found| found.severity == Severity::Error) {
+        return Err(Report::new(&name, &loaded.text, loaded.warnings));
+    }
     Ok(loaded)
 }
 
@@ -163,6 +167,9 @@ fn exposed_key(named: &Named) -> Option<Diagnostic> {
     })
 }
 
+const LESS_DEAR: &str =
+    "set it again with `htpasswd -B -C 10 FILE NAME`; each guess of a stranger keeps a core busy for so long";
+
 /// What is wrong with a file of users.
 fn users_of(named: &Named) -> Vec<Diagnostic> {
     let warn = |message: String, hint: &str| {
@@ -180,7 +187,15 @@ fn users_of(named: &Named) -> Vec<Diagnostic> {
     let mut all: Vec<Diagnostic> = complaints
         .iter()
         .take(5)
-        .map(|one| warn(format!("{shown}:{} {}", one.line, one.what), "nobody gets in by this line"))
+        .map(|one| {
+            let message = format!("{shown}:{} {}", one.line, one.what);
+            let dear = |found: Diagnostic| found.hint(LESS_DEAR);
+            match one.worry {
+                Worry::Useless => warn(message, "nobody gets in by this line"),
+                Worry::Dear => dear(Diagnostic::warning(Code::DearHash, named.span.clone(), message)),
+                Worry::TooDear => dear(Diagnostic::error(Code::DearHash, named.span.clone(), message)),
+            }
+        })
         .collect();
     if users.count() == 0 {
         all.push(warn(

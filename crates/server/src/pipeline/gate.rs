@@ -110,8 +110,9 @@ async fn let_in(routed: &mut Routed, gating: &[Gating]) -> Result<(), No> {
         }
     }
     let users = distinct(gating.iter().filter_map(|(_, acts)| acts.users.as_ref()));
+    let site = routed.route.site_in(&x.snapshot).map_or_else(|| "".into(), |site| Arc::clone(&site.name));
     for users in &users {
-        signed_in(x, users, client).await?;
+        signed_in(x, &site, users, client).await?;
     }
     if users.iter().any(|users| !users.pass) {
         // It was for us: the origin does not see it, and HTTP's rules about it are about credentials for the origin.
@@ -120,7 +121,12 @@ async fn let_in(routed: &mut Routed, gating: &[Gating]) -> Result<(), No> {
     Ok(())
 }
 
-async fn signed_in(x: &mut Exchange, users: &BasicAuth, client: Option<IpAddr>) -> Result<(), No> {
+async fn signed_in(
+    x: &mut Exchange,
+    site: &Arc<str>,
+    users: &BasicAuth,
+    client: Option<IpAddr>,
+) -> Result<(), No> {
     let challenge = |why, detail: &str| {
         No::new(why, StatusCode::UNAUTHORIZED, detail)
             .field(header::WWW_AUTHENTICATE, users.challenge.clone())
@@ -137,7 +143,7 @@ async fn signed_in(x: &mut Exchange, users: &BasicAuth, client: Option<IpAddr>) 
         return Err(challenge(Gate::CredentialsWrong, "these are no Basic credentials (RFC 7617)"));
     };
     let name = credentials.name.clone();
-    match x.core.shared.gates.doorkeeper.check(&users.users, credentials, client).await {
+    match x.core.shared.gates.doorkeeper.check(site, &users.users, credentials, client).await {
         Checked::Right => {}
         Checked::Wrong => return Err(challenge(Gate::CredentialsWrong, &users.realm)),
         Checked::Unreadable => {

@@ -14,7 +14,7 @@ pub use self::gates::Gates;
 pub use self::places::{Place, Places};
 pub use self::snapshot::Snapshot;
 pub use self::targets::{FilesTarget, Scripts, Target};
-pub use self::users::Checked;
+pub use self::users::{Checked, PER_CLIENT, WAIT_MAX, WAITING_PER_SITE};
 
 use crate::compress::Workers;
 use crate::log::AccessLog;

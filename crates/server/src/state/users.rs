@@ -3,12 +3,14 @@
 //! Helper threads check, as bcrypt takes a tenth of a second and more of a core; a verdict is remembered for a short time
 //! by a keyed hash of file, name and password, never by the password. The same question asked twice at once is one.
 //! A file is looked at once a second and read again when it changed; no older verdict counts from then on. Bounded: so
-//! many questions wait in all and from one address, so many verdicts are remembered. Not here: formats (`rules::users`).
+//! many questions wait for a site, of a client and in all, none for long, and none whose askers have left; sites take
+//! turns, and none has all helpers; so many verdicts are remembered. Not here: formats (`rules::users`), whose turn it is
+//! (`rules::turns`).
 
 use crate::{clock, operator_files};
 use aws_lc_rs::hmac;
-use samovar_rules::{Credentials, Users};
-use std::collections::{HashMap, VecDeque};
+use samovar_rules::{Asker, Credentials, Turn, TurnBounds, Turns, Users};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -22,10 +24,14 @@ const RIGHT_US: u64 = 60_000_000;
 const WRONG_US: u64 = 5_000_000;
 /// Verdicts remembered at most.
 const VERDICTS_MAX: usize = 4_096;
-/// Questions that wait at most.
-const WAITING_MAX: usize = 64;
-/// Of them from one address.
-const WAITING_PER_CLIENT: usize = 4;
+/// Questions that wait at most, for one site.
+pub const WAITING_PER_SITE: usize = 64;
+/// That wait or are being checked at most, of one client.
+pub const PER_CLIENT: usize = 4;
+/// That wait at most, in all.
+const WAITING_MAX: usize = 1_024;
+/// How long one waits at most.
+pub const WAIT_MAX: Duration = Duration::from_secs(10);
 /// How often files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -47,6 +53,7 @@ pub enum Checked {
 pub struct Doorkeeper(OnceLock<Option<Arc<Inner>>>);
 
 struct Inner {
+    helpers: usize,
     key: hmac::Key,
     state: Mutex<State>,
     work: Condvar,
@@ -54,21 +61,68 @@ struct Inner {
 
 type Tag = [u8; 32];
 
-#[derive(Default)]
 struct State {
     files: HashMap<PathBuf, Known>,
     verdicts: HashMap<Tag, (Checked, u64)>,
-    queue: VecDeque<Question>,
+    turns: Turns<Question>,
     /// Asked and not answered yet, also those that a thread is at.
     asking: HashMap<Tag, Vec<oneshot::Sender<Checked>>>,
-    by_client: HashMap<Option<IpAddr>, usize>,
 }
 
+impl State {
+    fn new(helpers: usize) -> State {
+        let bounds = TurnBounds {
+            waiting_per_site: WAITING_PER_SITE,
+            per_client: PER_CLIENT,
+            waiting: WAITING_MAX,
+            // One is left for the others.
+            running_per_site: helpers.saturating_sub(1).max(1),
+            wait_us: u64::try_from(WAIT_MAX.as_micros()).unwrap_or(u64::MAX),
+        };
+        State {
+            files: HashMap::new(),
+            verdicts: HashMap::new(),
+            turns: Turns::new(bounds),
+            asking: HashMap::new(),
+        }
+    }
+
+    /// Gives up the questions whose askers have all left.
+    fn drop_left(&mut self) {
+        let asking = &self.asking;
+        for question in self.turns.drop_unwanted(|question| is_awaited(asking, &question.tag)) {
+            self.asking.remove(&question.tag);
+        }
+    }
+
+    fn answer(&mut self, tag: &Tag, verdict: Checked) {
+        for waiting in self.asking.remove(tag).into_iter().flatten() {
+            let _gone = waiting.send(verdict);
+        }
+    }
+}
+
+/// Whether anybody still waits for the answer: who left has dropped the other end.
+fn is_awaited(asking: &HashMap<Tag, Vec<oneshot::Sender<Checked>>>, tag: &Tag) -> bool {
+    asking.get(tag).is_some_and(|all| all.iter().any(|one| !one.is_closed()))
+}
+
+#[derive(Debug)]
 struct Question {
     tag: Tag,
     file: PathBuf,
     credentials: Credentials,
-    client: Option<IpAddr>,
+}
+
+/// How many are checked now, and at most; how many wait for the site where most do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SignIns {
+    /// Being checked.
+    pub running: usize,
+    /// Helpers.
+    pub helpers: usize,
+    /// Waiting.
+    pub waiting: usize,
 }
 
 /// A file as it was last read.
@@ -109,15 +163,43 @@ fn share_of(client: Option<IpAddr>) -> Option<IpAddr> {
 }
 
 impl Doorkeeper {
-    /// Whether these are the credentials of a user in the file.
-    pub async fn check(&self, file: &Path, credentials: Credentials, client: Option<IpAddr>) -> Checked {
+    /// Whether these are the credentials of a user in the file; `site`: for whose sake it is asked. Dropped before it is
+    /// told, it is not checked any more.
+    pub async fn check(
+        &self,
+        site: &Arc<str>,
+        file: &Path,
+        credentials: Credentials,
+        client: Option<IpAddr>,
+    ) -> Checked {
         let Some(inner) = self.0.get_or_init(Inner::start) else { return Checked::Busy };
-        match inner.ask(file, credentials, share_of(client)) {
+        let asker = Asker { site: Arc::clone(site), client: share_of(client) };
+        match inner.ask(file, credentials, asker) {
             Ok(known) => known,
             // A thread that panicked answers nobody.
             Err(answer) => answer.await.unwrap_or(Checked::Busy),
         }
     }
+}
+
+impl Doorkeeper {
+    /// How much there is to do now.
+    pub fn sign_ins(&self) -> SignIns {
+        let Some(inner) = self.0.get().and_then(Option::as_ref) else {
+            return SignIns { helpers: helpers(), ..SignIns::default() };
+        };
+        let state = inner.lock();
+        SignIns {
+            running: state.turns.running(),
+            helpers: inner.helpers,
+            waiting: state.turns.most_waiting(),
+        }
+    }
+}
+
+/// How many threads check: two at least, so that one site's flood leaves one for the others.
+fn helpers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).div_ceil(2).clamp(2, 4)
 }
 
 impl Inner {
@@ -127,14 +209,15 @@ impl Inner {
             crate::say!("samovar: the system gives no random numbers; nobody is let in by password");
             return None;
         }
+        let helpers = helpers();
         let inner = Arc::new(Inner {
+            helpers,
             key: hmac::Key::new(hmac::HMAC_SHA256, &secret),
-            state: Mutex::default(),
+            state: Mutex::new(State::new(helpers)),
             work: Condvar::new(),
         });
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut running = 0;
-        for number in 0..(cores / 2).clamp(1, 4) {
+        for number in 0..helpers {
             let own = Arc::clone(&inner);
             let thread = std::thread::Builder::new().name(format!("users-{number}"));
             match thread.spawn(move || own.work(number == 0)) {
@@ -154,7 +237,7 @@ impl Inner {
         &self,
         file: &Path,
         credentials: Credentials,
-        client: Option<IpAddr>,
+        asker: Asker,
     ) -> Result<Checked, oneshot::Receiver<Checked>> {
         let now_us = clock::mono_us();
         let mut state = self.lock();
@@ -167,16 +250,19 @@ impl Inner {
         }
         let (tell, told) = oneshot::channel();
         if let Some(others) = state.asking.get_mut(&tag) {
+            others.retain(|other| !other.is_closed());
             others.push(tell);
             return Err(told);
         }
-        let of_client = state.by_client.get(&client).copied().unwrap_or(0);
-        if state.asking.len() >= WAITING_MAX || of_client >= WAITING_PER_CLIENT {
-            return Ok(Checked::Busy);
+        let question = Question { tag, file: file.to_path_buf(), credentials };
+        if let Err(question) = state.turns.admit(asker.clone(), question, now_us) {
+            // Some may wait for nobody.
+            state.drop_left();
+            if state.turns.admit(asker, question, now_us).is_err() {
+                return Ok(Checked::Busy);
+            }
         }
-        *state.by_client.entry(client).or_default() += 1;
         state.asking.insert(tag, vec![tell]);
-        state.queue.push_back(Question { tag, file: file.to_path_buf(), credentials, client });
         drop(state);
         self.work.notify_one();
         Err(told)
@@ -205,8 +291,18 @@ impl Inner {
                 if looks && looked.elapsed() >= LOOK_EVERY {
                     break None;
                 }
-                if let Some(question) = state.queue.pop_front() {
-                    break Some(question);
+                match state.turns.next(clock::mono_us()) {
+                    Some(Turn::Late(question)) => {
+                        state.answer(&question.tag, Checked::Busy);
+                        continue;
+                    }
+                    Some(Turn::Run(question, asker)) if !is_awaited(&state.asking, &question.tag) => {
+                        state.asking.remove(&question.tag);
+                        state.turns.done(&asker);
+                        continue;
+                    }
+                    Some(Turn::Run(question, asker)) => break Some((question, asker)),
+                    None => {}
                 }
                 let waited =
                     self.work.wait_timeout(state, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner);
@@ -214,7 +310,7 @@ impl Inner {
             };
             drop(state);
             match question {
-                Some(question) => self.answer(question),
+                Some((question, asker)) => self.answer(question, &asker),
                 None => {
                     self.look();
                     looked = Instant::now();
@@ -245,7 +341,7 @@ impl Inner {
         known
     }
 
-    fn answer(&self, question: Question) {
+    fn answer(&self, question: Question, asker: &Asker) {
         let known = self.lock().files.get(&question.file).cloned();
         let first = known.is_none();
         let known = known.unwrap_or_else(|| self.load(&question.file));
@@ -270,15 +366,11 @@ impl Inner {
             make_room(&mut state.verdicts, now_us);
             state.verdicts.insert(tag, (verdict, until_us));
         }
-        if let Some(left) = state.by_client.get_mut(&question.client) {
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                state.by_client.remove(&question.client);
-            }
-        }
-        for waiting in state.asking.remove(&question.tag).into_iter().flatten() {
-            let _gone = waiting.send(verdict);
-        }
+        state.turns.done(asker);
+        state.answer(&question.tag, verdict);
+        drop(state);
+        // The site's share is free again, for which another helper may wait.
+        self.work.notify_one();
     }
 }
 
@@ -315,8 +407,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("samovar-users-{}", std::process::id()));
         std::fs::write(&path, format!("ann:{SHA_OF_MY_PASSWORD}\n")).unwrap();
         let door = Doorkeeper::default();
-        let check =
-            |file: &Path, name: &str, password: &str| block_on(door.check(file, asks(name, password), None));
+        let check = |file: &Path, name: &str, password: &str| {
+            block_on(door.check(&"a".into(), file, asks(name, password), None))
+        };
         for _ in 0..3 {
             assert_eq!(check(&path, "ann", "myPassword"), Checked::Right);
             assert_eq!(check(&path, "ann", "other"), Checked::Wrong);
@@ -333,25 +426,38 @@ mod tests {
         assert_eq!(check(&path, "bob", "myPassword"), Checked::Unreadable);
     }
 
+    /// Nobody works here, so what is asked stays in the queue.
+    fn idle() -> Inner {
+        Inner {
+            helpers: 2,
+            key: hmac::Key::new(hmac::HMAC_SHA256, &[1; 32]),
+            state: Mutex::new(State::new(2)),
+            work: Condvar::new(),
+        }
+    }
+
     #[test]
     fn a_flood_waits_in_a_bounded_queue_and_leaves_room_for_others() {
-        // Nobody works here, so what is asked stays in the queue.
-        let inner = Inner {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &[1; 32]),
-            state: Mutex::default(),
-            work: Condvar::new(),
+        let inner = idle();
+        let ask = |site: &str, client: u8, password: &str| {
+            let asker = Asker { site: site.into(), client: Some([10, 0, 0, client].into()) };
+            inner.ask(Path::new("/f"), asks("ann", password), asker)
         };
-        let ask = |client: u8, password: &str| {
-            inner.ask(Path::new("/f"), asks("ann", password), Some([10, 0, 0, client].into()))
-        };
-        let waiting: Vec<_> = (0..WAITING_PER_CLIENT).map(|n| ask(1, &n.to_string())).collect();
+        let waiting: Vec<_> = (0..PER_CLIENT).map(|n| ask("a", 1, &n.to_string())).collect();
         assert!(waiting.iter().all(Result::is_err), "these wait");
-        assert_eq!(ask(1, "one more").ok(), Some(Checked::Busy));
-        assert!(ask(1, "0").is_err(), "the same question once more waits for the same answer");
-        assert!(ask(2, "x").is_err(), "another has room");
-        let all: Vec<_> = (10..200).map(|client| ask(client, &format!("y{client}"))).collect();
+        assert_eq!(ask("a", 1, "one more").ok(), Some(Checked::Busy));
+        let again = ask("a", 1, "0");
+        assert!(again.is_err(), "the same question once more waits for the same answer");
+        let all: Vec<_> = (10..200).map(|client| ask("a", client, &format!("y{client}"))).collect();
         assert!(all.iter().any(|answer| matches!(answer, Ok(Checked::Busy))));
-        assert_eq!(inner.lock().queue.len(), WAITING_MAX);
+        assert_eq!(inner.lock().turns.most_waiting(), WAITING_PER_SITE);
+        let elsewhere = ask("b", 201, "x");
+        assert!(elsewhere.is_err(), "another site has a queue of its own");
+        // Who leaves gives the place back.
+        drop(all);
+        let later = ask("a", 202, "z");
+        assert!(later.is_err());
+        assert_eq!(inner.lock().turns.most_waiting(), PER_CLIENT + 1);
     }
 
     #[test]

@@ -9,9 +9,9 @@ use super::shapes::LimitShape;
 use crate::config::{self, Budget, Settings};
 use crate::front::{about, heads_max_bytes};
 use crate::metrics::{CoreCounters, Counter};
-use crate::state::Shared;
+use crate::state::{PER_CLIENT, Shared, WAIT_MAX, WAITING_PER_SITE};
 use crate::upstream::Upstream;
-use samovar_reason::Reject;
+use samovar_reason::{Gate, Reject};
 use samovar_rules::HotWish;
 use std::time::Duration;
 
@@ -181,6 +181,7 @@ fn own(app: &Shared) -> Vec<LimitShape> {
         row("log", "traces_max_bytes", Value::Bytes(settings.traces_bytes() as u64), traces),
         row("log", "slow", Value::Time(Duration::from_micros(settings.log.slow_us)), None),
     ];
+    rows.extend(sign_in(app));
     let refused = |why: Reject| Some(app.counters.iter().map(|core| core.by_reject.get(why)).sum());
     for (row, why) in rows.iter_mut().zip([Reject::TooManyConnections, Reject::TooManyFromAddress]) {
         (row.refused, row.binds) = (refused(why), row.number.is_some_and(|n| row.used >= Some(n)));
@@ -260,6 +261,25 @@ fn hot_of_rules(settings: &Settings, text: &str, file: Option<&str>) -> Vec<Limi
         }
     }
     rows
+}
+
+/// How many passwords are checked at once, and how many wait. Those that are remembered are not checked again.
+fn sign_in(app: &Shared) -> Vec<LimitShape> {
+    let now = app.gates.doorkeeper.sign_ins();
+    let refused = app.counters.iter().map(|core| core.by_gate.get(Gate::AuthBusy)).sum();
+    let (helpers, most) = (now.helpers as u64, WAITING_PER_SITE as u64);
+    let rows = [
+        ("checks_max", Value::Count(helpers), Use::places(now.running as u64, helpers, None)),
+        // Of the site where most wait.
+        ("queue_max", Value::Count(most), Use::places(now.waiting as u64, most, Some(refused))),
+        ("per_client_max", Value::Count(PER_CLIENT as u64), Use::default()),
+        ("queue_timeout", Value::Time(WAIT_MAX), Use::default()),
+    ];
+    let shown = |(key, value, of)| {
+        let whence = if key == "queue_max" { "built in, for each site" } else { "built in" };
+        shape(format!("sign_in.{key}"), &value, of, whence.to_owned())
+    };
+    rows.into_iter().map(shown).collect()
 }
 
 /// How often one may ask. Each is counted by itself, so nobody can say how near they are in all; the answers with
