@@ -25,6 +25,7 @@ mod t35_compression;
 mod t35_rules;
 mod t36_protected;
 mod t37_readings;
+mod t38_kept_back;
 mod t40_collapse;
 mod t45_herd;
 mod t46_what_happens_to_a_fill;

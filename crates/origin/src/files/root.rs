@@ -35,9 +35,10 @@ pub(super) const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(
 pub(super) struct Root {
     path: PathBuf,
     follow_links: bool,
-    /// Relative to the root.
+    /// As the operator wrote them.
     never: Vec<PathBuf>,
-    held: RwLock<Arc<Held>>,
+    /// `None` as long as there was none.
+    held: RwLock<Option<Arc<Held>>>,
 }
 
 /// The root as it was opened.
@@ -45,6 +46,8 @@ pub(super) struct Held {
     fd: OwnedFd,
     device: u64,
     inode: u64,
+    /// What is never served, relative to this root; where it really lies may differ from root to root.
+    never: Vec<PathBuf>,
 }
 
 /// Something that was opened, and what it is.
@@ -63,11 +66,14 @@ impl Found {
 }
 
 impl Root {
-    /// Opens the root.
+    /// Opens the root. One that is not there, or not now, is looked for again with every request.
     pub(super) fn new(settings: &FilesSettings) -> io::Result<Root> {
         let path = &settings.root;
-        let held = Held::open(path).map_err(|error| explain(path, error))?;
-        let probe = held.open_at(b"", LOOK);
+        let held = Held::open(path, &settings.never).ok();
+        let probe = match &held {
+            Some(held) => held.open_at(b"", LOOK),
+            None => Held::open(Path::new("/"), &[]).and_then(|root| root.open_at(b"", LOOK)),
+        };
         if let Err(error @ (Errno::NOSYS | Errno::PERM)) = probe {
             let text = format!(
                 "the system refuses openat2 ({error}): files need Linux 5.6 or newer, and a container runtime \
@@ -78,8 +84,8 @@ impl Root {
         Ok(Root {
             path: path.clone(),
             follow_links: settings.follow_links,
-            never: never_inside(path, &settings.never),
-            held: RwLock::new(Arc::new(held)),
+            never: settings.never.clone(),
+            held: RwLock::new(held.map(Arc::new)),
         })
     }
 
@@ -88,17 +94,17 @@ impl Root {
     pub(super) fn now(&self) -> Result<Arc<Held>, No> {
         let stat = rustix::fs::stat(&self.path).map_err(|error| self.gone(error))?;
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if (held.device, held.inode) == (stat.st_dev, stat.st_ino) {
+        if let Some(held) = held.filter(|held| (held.device, held.inode) == (stat.st_dev, stat.st_ino)) {
             return Ok(held);
         }
-        let fresh = Arc::new(Held::open(&self.path).map_err(|error| self.gone(error))?);
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = fresh.clone();
+        let fresh = Arc::new(Held::open(&self.path, &self.never).map_err(|error| self.gone(error))?);
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
         Ok(fresh)
     }
 
     /// Opens `rel` (decoded, no leading slash, no dot segments) beneath the root.
     pub(super) fn open(&self, held: &Held, rel: &[u8], flags: OFlags) -> Result<Found, No> {
-        if self.is_never(rel) {
+        if held.is_never(rel) {
             return Err(No(Reason::Hidden, "this path is listed as never to be served".to_owned()));
         }
         let fd = match held.open_at(rel, flags) {
@@ -130,7 +136,7 @@ impl Root {
                 let detail = format!("{} leads to {}", self.place(rel).display(), real.display());
                 return Err(No(Reason::OutsideRoot, detail));
             };
-            if self.is_never(inside.as_os_str().as_bytes()) {
+            if held.is_never(inside.as_os_str().as_bytes()) {
                 return Err(No(
                     Reason::Hidden,
                     "the link leads to a path that is never to be served".to_owned(),
@@ -144,12 +150,6 @@ impl Root {
             }
         }
         Err(No(Reason::NotFound, format!("{}: its links keep changing", self.place(rel).display())))
-    }
-
-    /// The operator listed `rel`, or a folder it is in, as never to be served.
-    pub(super) fn is_never(&self, rel: &[u8]) -> bool {
-        let rel = Path::new(OsStr::from_bytes(rel));
-        self.never.iter().any(|never| rel.starts_with(never))
     }
 
     fn refuse(&self, rel: &[u8], error: Errno) -> No {
@@ -176,11 +176,17 @@ impl Root {
 }
 
 impl Held {
-    fn open(path: &Path) -> Result<Held, Errno> {
+    fn open(path: &Path, never: &[PathBuf]) -> Result<Held, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
         let stat = rustix::fs::fstat(&fd)?;
-        Ok(Held { fd, device: stat.st_dev, inode: stat.st_ino })
+        Ok(Held { fd, device: stat.st_dev, inode: stat.st_ino, never: never_inside(path, never) })
+    }
+
+    /// The operator listed `rel`, or a folder it is in, as never to be served.
+    pub(super) fn is_never(&self, rel: &[u8]) -> bool {
+        let rel = Path::new(OsStr::from_bytes(rel));
+        self.never.iter().any(|never| rel.starts_with(never))
     }
 
     /// Fails with `LOOP` if any part of the path is a link.
@@ -211,10 +217,4 @@ fn never_inside(root: &Path, never: &[PathBuf]) -> Vec<PathBuf> {
     inside.sort();
     inside.dedup();
     inside
-}
-
-fn explain(path: &Path, error: Errno) -> io::Error {
-    let error = io::Error::from(error);
-    let text = format!("cannot open the folder {} to serve files from: {error}", path.display());
-    io::Error::new(error.kind(), text)
 }

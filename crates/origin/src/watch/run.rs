@@ -85,11 +85,12 @@ impl Runner {
         let told = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot watch the folder {}: {error}", root.display()))
         };
-        let identity = identity(root).map_err(|error| told(error.into()))?;
+        let absolute = std::path::absolute(root).map_err(told)?;
         Ok(Runner {
-            root: std::path::absolute(root).map_err(told)?,
-            real_root: root.canonicalize().map_err(told)?,
-            identity: Some(identity),
+            // A root that is not there yet is looked for like one that was replaced.
+            real_root: root.canonicalize().unwrap_or_else(|_| absolute.clone()),
+            root: absolute,
+            identity: identity(root).ok(),
             inotify: instance()?,
             tree: Tree::default(),
             sink,

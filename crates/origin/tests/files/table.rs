@@ -306,10 +306,21 @@ fn the_root_may_be_replaced_and_come_back() {
 }
 
 #[test]
-fn a_missing_root_is_told_with_its_name() {
+fn a_missing_root_is_told_with_its_name_and_served_as_soon_as_it_is_there() {
     let s = Scratch::new("noroot");
-    let missing = samovar_origin::FilesSettings { root: s.at("missing"), ..settings(&s) };
-    let Err(error) = Files::new(missing) else { panic!("opened") };
-    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
-    assert!(error.to_string().contains("missing"), "{error}");
+    let never = vec![s.at("www/users")];
+    let missing = samovar_origin::FilesSettings { root: s.at("www"), never, ..settings(&s) };
+    let files = Files::new(missing).unwrap();
+    let Resolved::No(why, detail) = files.resolve("/a.txt", None, &[], &[]) else { panic!("served") };
+    assert_eq!(why.to_string(), "root-gone");
+    assert!(detail.contains("www"), "{detail}");
+    // It comes as a link, as releases are put in their place; what is never served lies elsewhere by then.
+    fs::create_dir(s.at("release")).unwrap();
+    fs::write(s.at("release/a.txt"), "a").unwrap();
+    fs::write(s.at("release/users"), "u").unwrap();
+    std::os::unix::fs::symlink("users", s.at("release/link")).unwrap();
+    std::os::unix::fs::symlink(s.at("release"), s.at("www")).unwrap();
+    assert_eq!(ask(&files, "/a.txt"), "file /a.txt");
+    assert_eq!(ask(&files, "/users"), "file-hidden");
+    assert_eq!(ask(&files, "/link"), "file-hidden", "nor by the place where it really lies");
 }

@@ -102,10 +102,15 @@ fn a_sink_that_panics_is_not_trusted_on() {
 }
 
 #[test]
-fn a_missing_root_is_told_with_its_name() {
+fn a_missing_root_is_watched_as_soon_as_it_is_there() {
     let s = Scratch::new("w-missing");
-    let Err(error) = Watch::new(&s.at("missing"), Arc::new(|_| {})) else { panic!("watched") };
-    assert!(error.to_string().contains("missing"), "{error}");
+    let (sent, changes) = std::sync::mpsc::channel();
+    let watch = Watch::new(&s.at("missing"), Arc::new(move |seen| sent.send(seen).unwrap())).unwrap();
+    std::fs::create_dir(s.at("missing")).unwrap();
+    assert_eq!(changes.recv_timeout(PATIENCE).unwrap(), [samovar_origin::Change::Rescan]);
+    std::fs::write(s.at("missing/a"), "a").unwrap();
+    assert!(changes.recv_timeout(PATIENCE).unwrap().iter().any(|change| change.touches("/a")));
+    drop(watch);
 }
 
 /// The limit on watches is lowered in a user namespace of the child's own.

@@ -16,7 +16,8 @@ pub(super) type Outcome = Result<ExitCode, Failed>;
 /// `samovar check`.
 pub fn check(path: &Path, as_json: bool) -> Outcome {
     let (report, ok, guarded) = match config::load(path) {
-        Ok(loaded) => {
+        Ok(mut loaded) => {
+            loaded.warnings.extend(loaded.links_out());
             // The files that certificates name are read, as they would be by the server.
             crate::front::acceptor(&loaded.settings.certificates)?;
             (loaded.warnings(), true, config::guarded_sites(&loaded.settings))

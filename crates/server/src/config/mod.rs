@@ -13,6 +13,7 @@ mod format_acts;
 mod guarded;
 mod keys;
 mod kind;
+mod links;
 mod lower;
 mod memory;
 mod net;
@@ -68,9 +69,17 @@ pub struct Loaded {
     pub text: String,
     /// Where each rule stands in the text.
     pub rule_spans: Vec<RuleSpan>,
+    /// The folders that it names.
+    folders: Vec<Named>,
 }
 
 impl Loaded {
+    /// Warnings of links among the files that lead out of their folder. Walks through the folders, which nobody who starts
+    /// a server waits for.
+    pub fn links_out(&self) -> Vec<Diagnostic> {
+        links::leading_out(&self.folders)
+    }
+
     /// The warnings, to be drawn.
     pub fn warnings(&self) -> Report {
         Report::new(&self.file, &self.text, self.warnings.clone())
@@ -91,8 +100,8 @@ pub fn load(path: &Path) -> Result<Loaded, Report> {
     let name = path.display().to_string();
     let bytes = operator_files::read(path, FILE_MAX_BYTES as u64).map_err(|e| unreadable(&name, &e))?;
     let text = read::text_of(&bytes, &name)?;
-    let (mut loaded, folders, files) = understand(&text, &name, &around(Some(path)))?;
-    loaded.warnings.extend(folders.iter().filter_map(missing));
+    let (mut loaded, files) = understand(&text, &name, &around(Some(path)))?;
+    loaded.warnings.extend(loaded.folders.iter().filter_map(missing));
     loaded.warnings.extend(files.iter().flat_map(|named| match named.key {
         "users" => users_of(named),
         _ => exposed_key(named).into_iter().collect(),
@@ -112,7 +121,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<Loaded, Report> {
     let text = read::text_of(text.as_bytes(), file_name)?;
     let path = Path::new(file_name);
     let named = path.file_name().is_some().then_some(path);
-    understand(&text, file_name, &around(named)).map(|(loaded, ..)| loaded)
+    understand(&text, file_name, &around(named)).map(|(loaded, _)| loaded)
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Report {
@@ -207,7 +216,7 @@ fn users_of(named: &Named) -> Vec<Diagnostic> {
 }
 
 /// The pure part.
-fn understand(text: &str, file: &str, around: &Around) -> Result<(Loaded, Vec<Named>, Vec<Named>), Report> {
+fn understand(text: &str, file: &str, around: &Around) -> Result<(Loaded, Vec<Named>), Report> {
     let tree = read::tree_of(text).map_err(|found| Report::new(file, text, found))?;
     let mut notes = diag::Notes::default();
     let root = tree::check_table(&tree, 0..0, &keys::ROOT, &mut notes);
@@ -216,6 +225,7 @@ fn understand(text: &str, file: &str, around: &Around) -> Result<(Loaded, Vec<Na
         return Err(Report::new(file, text, notes.all));
     }
     let warnings = Report::new(file, text, notes.all).diagnostics;
-    let loaded = Loaded { settings, warnings, file: file.to_owned(), text: text.to_owned(), rule_spans };
-    Ok((loaded, folders, files))
+    let loaded =
+        Loaded { settings, warnings, file: file.to_owned(), text: text.to_owned(), rule_spans, folders };
+    Ok((loaded, files))
 }

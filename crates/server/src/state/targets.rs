@@ -85,12 +85,8 @@ impl Target {
     ) -> Result<Target, String> {
         match settings {
             TargetSettings::Files(s) => {
-                let files = Files::new(s.clone()).map_err(|e| {
-                    format!(
-                        "open the folder {}: {e}\nhint: it must exist and be readable by this user",
-                        s.root.display()
-                    )
-                })?;
+                let files = Files::new(s.clone())
+                    .map_err(|e| format!("open the folder {}: {e}", s.root.display()))?;
                 let tag = s.root.to_string_lossy().trim_end_matches('/').to_string();
                 let watch = watch(s, &tag, cache);
                 Ok(Target::Files(Arc::new(FilesTarget {

@@ -111,7 +111,7 @@ impl Job {
         path::push(&mut rel, name).ok()?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
             stat = self.root.open(&self.held, &rel, LOOK).ok()?.stat;
-        } else if self.root.is_never(&rel) {
+        } else if self.held.is_never(&rel) {
             return None;
         }
         let folder = match FileType::from_raw_mode(stat.st_mode) {

@@ -56,7 +56,13 @@ pub(crate) static SITE: Table = Table {
                 "\"/etc/ssl/private/maps.key\"",
             )
             .absent("the file of the certificate"),
-            Key::new("files", Kind::Text(Format::Path), "A folder of files; relative to this file.", "\"/srv/gallery\"")
+            Key::new(
+                "files",
+                Kind::Text(Format::Path),
+                "A folder of files; relative to this file. While it is not there, requests get an error page. Never served from \
+                 it: dot-files, script sources, private keys, and configurations of Samovar's or other servers.",
+                "\"/srv/gallery\"",
+            )
                 .absent("none"),
             Key::new("upstream", Kind::Text(Format::Name), "The name of an `[[upstream]]`.", "\"maps\"").absent("none"),
             Key::new(
@@ -82,7 +88,7 @@ pub(crate) static SITE: Table = Table {
             .absent("the server's `default_index`"),
             Key::new("listing", Kind::Bool, "Draw a list of the files where a folder has no index document.", "true")
                 .or("false"),
-            Key::new("follow_links", Kind::Bool, "Follow symbolic links inside the folder; never out of it.", "false")
+            Key::new("follow_links", Kind::Bool, "Follow symbolic links inside the folder; never out of it (`samovar check` names those).", "false")
                 .or("true"),
             Key::new(
                 "types",
