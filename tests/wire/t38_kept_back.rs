@@ -1,6 +1,28 @@
-//! Folders that are not there, and links that lead out of them.
+//! What lies in a folder and is nobody's business; and folders that are not there.
 
 use samovar_tests::server::{Folder, Server, run, soon};
+
+const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n";
+
+/// A folder is served without a word of configuration, and what configures others lies in it.
+#[test]
+fn configurations_and_private_keys_in_a_served_folder_are_never_served() {
+    let folder = Folder::new();
+    folder.write("samovar.toml", "config = 1\n[[site]]\ndefault = true\nfiles = \".\"\n");
+    folder.write("other.toml", "config = 1\n");
+    folder.write("key.pem", KEY);
+    folder.write("certificate.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
+    folder.write("a.txt", "a");
+    let server = Server::start(&[folder.0.to_str().unwrap()]);
+    for path in ["/samovar.toml", "/other.toml", "/key.pem"] {
+        for _ in 0..3 {
+            let answer = server.get(path, &[]);
+            assert_eq!((answer.status, answer.reason().as_str()), (404, "file-hidden"), "{path}");
+        }
+    }
+    assert_eq!(server.get("/certificate.pem", &[]).status, 200);
+    assert_eq!(server.get("/a.txt", &[]).text(), "a");
+}
 
 /// `check` says that requests get an error page until the folder is there, and so it is; the other sites are served.
 #[test]

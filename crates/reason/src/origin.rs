@@ -46,7 +46,7 @@ reasons! {
     /// Why files gave no answer.
     Files, "files" {
         NotFound = "file-not-found", "there is no such file", "";
-        Hidden = "file-hidden", "this name is never served", "dot-files, web.config, .htaccess, script sources and Samovar's own configuration stay hidden";
+        Hidden = "file-hidden", "this file is never served", "dot-files, web.config, .htaccess, script sources, private keys and Samovar's own configuration stay hidden";
         OutsideRoot = "file-outside-root", "the path leads out of the root", "links that leave the root are not followed";
         NoIndex = "no-index", "the folder has no index document and listing is off", "add an index document, or set `listing = true`";
         NoHandler = "no-handler", "no handler is configured for this script extension, and its source is not served", "add `handlers = [{ extension = \"…\", fastcgi = \"…\" }]` to the site";

@@ -10,8 +10,14 @@ const SOURCES: [&str; 13] =
 /// What editors and careful people leave behind beside the real file.
 const BACKUPS: [&str; 5] = ["~", ".bak", ".orig", ".swp", ".swo"];
 
-/// Other servers' configuration, by its whole name.
-const CONFIGURATION: [&str; 2] = ["web.config", ".htaccess"];
+/// Configuration of other servers and of this one, by its whole name.
+const CONFIGURATION: [&str; 3] = ["web.config", ".htaccess", "samovar.toml"];
+
+/// Private keys by their whole name, as `ssh-keygen` gives it.
+const KEYS: [&str; 6] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"];
+
+/// Stores of private keys. What is text, and may as well be a certificate, is known by what it holds (`secret`).
+const KEY_STORES: [&str; 5] = [".p12", ".pfx", ".jks", ".keystore", ".ppk"];
 
 /// Never served under any setting. `top` says that the name lies directly in the root, where `.well-known`
 /// is public by purpose (RFC 8615 §3).
@@ -19,7 +25,8 @@ pub(super) fn is_hidden(name: &[u8], top: bool) -> bool {
     if name.first() == Some(&b'.') {
         return !(top && name == b".well-known");
     }
-    CONFIGURATION.iter().any(|whole| name.eq_ignore_ascii_case(whole.as_bytes()))
+    CONFIGURATION.iter().chain(&KEYS).any(|whole| name.eq_ignore_ascii_case(whole.as_bytes()))
+        || KEY_STORES.iter().any(|suffix| has_suffix(name, suffix))
         || BACKUPS.iter().any(|suffix| has_suffix(name, suffix))
         || (name.len() > 1 && name.first() == Some(&b'#') && name.last() == Some(&b'#'))
 }
@@ -57,6 +64,18 @@ mod tests {
         assert!(!is_hidden(b".well-known", true));
         assert!(is_hidden(b".well-known", false), "only in the root");
         assert!(is_hidden(b".Well-Known", true), "RFC 8615 writes it in lower case");
+    }
+
+    #[test]
+    fn keys_and_our_own_configuration_are_hidden() {
+        for name in
+            ["samovar.toml", "Samovar.TOML", "id_rsa", "id_ed25519", "a.p12", "a.PFX", "a.jks", "a.ppk"]
+        {
+            assert!(is_hidden(name.as_bytes(), false), "{name}");
+        }
+        for name in ["id_rsa.pub", "samovar.html", "cargo.toml", "a.key", "a.pem", ".p12x"] {
+            assert!(!is_hidden(name.as_bytes(), false) || name.starts_with('.'), "{name}");
+        }
     }
 
     #[test]

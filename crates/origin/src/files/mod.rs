@@ -10,6 +10,7 @@ mod media;
 mod opened;
 mod path;
 mod root;
+mod secret;
 
 pub use opened::{AT_ONCE_MAX_BYTES, Opened, Version};
 
@@ -192,7 +193,12 @@ impl Files {
             return Err(No(Reason::NoHandler, detail));
         }
         let shown = format!("/{}", lossy(rel));
-        Ok(Opened::new(File::from(found.fd), &found.stat, shown, self.media.of(rel)))
+        let content_type = self.media.of(rel);
+        let name = rel.rsplit(|byte| *byte == b'/').next().unwrap_or(rel);
+        if let Some(why) = secret::kept_back(&found.fd, name, &content_type) {
+            return Err(No(Reason::Hidden, format!("{} {why}", self.root.place(rel).display())));
+        }
+        Ok(Opened::new(File::from(found.fd), &found.stat, shown, content_type))
     }
 
     fn folder(

@@ -324,3 +324,35 @@ fn a_missing_root_is_told_with_its_name_and_served_as_soon_as_it_is_there() {
     assert_eq!(ask(&files, "/users"), "file-hidden");
     assert_eq!(ask(&files, "/link"), "file-hidden", "nor by the place where it really lies");
 }
+
+/// Whatever the server was started with, and under whatever name.
+#[test]
+fn keys_and_configurations_of_ours_are_never_served() {
+    let s = Scratch::new("secrets");
+    let key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n";
+    let chain = format!("-----BEGIN CERTIFICATE-----\n{}-----END CERTIFICATE-----\n", "QUJD\n".repeat(2_000));
+    s.file("samovar.toml", "");
+    s.file("sites/SAMOVAR.toml", "");
+    s.file("prod.toml", "# ours\nconfig = 1\n[[site]]\n");
+    s.file("key.pem", key);
+    s.file("notes", key);
+    s.file("both.pem", &format!("{chain}{key}"));
+    s.file("id_rsa", "");
+    s.file("store.p12", "");
+    s.file("account.json", "{\"private_key\": \"-----BEGIN PRIVATE KEY-----\\nMIIE\"}");
+    s.file("chain.pem", &chain);
+    s.file("how-to.html", &format!("<pre>\n{key}</pre>"));
+    s.file("how-to.txt", "write -----BEGIN PRIVATE KEY----- first");
+    s.file("Cargo.toml", "[package]\nname = \"a\"\n");
+    let files = files(&s);
+    for path in ["samovar.toml", "sites/SAMOVAR.toml", "prod.toml", "key.pem", "notes", "both.pem", "id_rsa"]
+    {
+        assert_eq!(ask(&files, &format!("/{path}")), "file-hidden", "{path}");
+    }
+    for path in ["store.p12", "account.json"] {
+        assert_eq!(ask(&files, &format!("/{path}")), "file-hidden", "{path}");
+    }
+    for path in ["chain.pem", "how-to.html", "how-to.txt", "Cargo.toml"] {
+        assert_eq!(ask(&files, &format!("/{path}")), format!("file /{path}"));
+    }
+}
