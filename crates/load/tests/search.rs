@@ -129,7 +129,7 @@ fn a_server_that_dies_ends_the_search_with_what_it_could_do() {
 fn ctrl_c_ends_the_search_with_what_there_is() {
     let server = one_at_a_time();
     let url = server.url("/");
-    let args = ["run", &url, "-d", "1s", "--warmup", "100ms", "--search", "p99<50ms", "-R", "50"];
+    let args = ["run", &url, "-d", "1s", "--warmup", "100ms", "--search", "p99<9s", "-R", "50"];
     let mut child = thirst(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = said.next().unwrap().unwrap();
@@ -138,7 +138,11 @@ fn ctrl_c_ends_the_search_with_what_there_is() {
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
-    assert!(text.contains("Ended early (Ctrl-C): p99<50ms held at 50 requests/s."), "{text}");
+    // The signal may come a probe later where others work.
+    let best = ["50", "100", "200"];
+    let ended =
+        |rate: &&str| text.contains(&format!("Ended early (Ctrl-C): p99<9s held at {rate} requests/s."));
+    assert!(best.iter().any(ended), "{text}");
 }
 
 #[test]
