@@ -22,6 +22,10 @@ pub struct Options {
 /// More directives than that are no configuration.
 const NOTES_MAX: usize = 20_000;
 
+/// Where the source had no cache on, and Samovar, which is one, has.
+pub(crate) const STORES_MORE: &str = "where no cache was on, nothing was stored; Samovar stores what the origin allows \
+    (RFC 9111). Write `never = true` into the rules, or `cache = false` into the site, to store nothing there";
+
 /// See the module.
 pub(crate) struct Draft<'o> {
     pub(crate) wanted: Wanted,

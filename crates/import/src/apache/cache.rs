@@ -81,6 +81,11 @@ impl Caches {
         &mut self.sections[at].1
     }
 
+    /// Whether anything was stored.
+    pub(super) fn is_on(&self) -> bool {
+        self.sections.iter().any(|(_, cache)| cache.enabled.is_some())
+    }
+
     /// Whether responses to these requests were stored.
     pub(super) fn covers(&self, select: &Select) -> bool {
         self.sections.iter().any(|(s, cache)| cache.enabled.is_some() && s.covers(select))

@@ -96,6 +96,12 @@ impl<'d, 'o> Conf<'d, 'o> {
     pub(crate) fn finish(mut self, noted: bool) -> Site {
         let caches = std::mem::take(&mut self.caches);
         let expiry = std::mem::take(&mut self.expiry);
+        if let (true, false, Some(pass)) = (noted, caches.is_on(), self.site.passes.first())
+            && let Some(place) = pass.place.clone()
+        {
+            let as_what = (Fate::LeftOut, Consequence::CachedDifferently);
+            self.draft.note_once(&place, "no CacheEnable", as_what, crate::draft::STORES_MORE);
+        }
         expiry.settle(&caches, &mut self.site, self.draft, noted);
         caches.settle(&mut self.site, self.draft, noted);
         self.site.passes.append(&mut self.main_passes);

@@ -19,7 +19,7 @@ use crate::include::{File, Includes};
 use crate::note::{Consequence, Fate, Place, Refused};
 use crate::spell;
 use crate::tree::Directive;
-use crate::wanted::{Settings, Site, Value};
+use crate::wanted::{LIFETIMES, Settings, Site, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -307,7 +307,27 @@ fn server(d: &Directive, http: &[Directive], conf: &mut Conf<'_, '_>) -> Site {
     }
     location::server(inner, http, &mut site, conf);
     conf.note(d, Fate::Carried, format!("the site {}", site.name));
+    if stores_more(&site) {
+        let as_what = (Fate::Carried, Consequence::CachedDifferently);
+        conf.note_as(d, as_what, crate::draft::STORES_MORE);
+    }
     site
+}
+
+/// Whether something is passed on from which nginx stored nothing, and a response of which may be stored here.
+fn stores_more(site: &Site) -> bool {
+    let says = |settings: &Settings| LIFETIMES.iter().any(|key| settings.get(key).is_some());
+    let own = site.scopes.iter().find(|scope| scope.select.is_all());
+    let inherits = |key: &str| own.is_some_and(|own| own.settings.get(key).is_some());
+    if own.is_some_and(|own| says(&own.settings)) {
+        return false;
+    }
+    site.scopes.iter().any(|scope| {
+        let settings = &scope.settings;
+        let passed = settings.get("upstream").is_some() || inherits("upstream") && scope.select.is_all();
+        let handled = site.head.get("handlers").is_some() && !scope.select.extensions.is_empty();
+        (passed || handled) && !says(settings) && !settings.is_closed() && settings.get("redirect").is_none()
+    })
 }
 
 fn listen(d: &Directive, site: &mut Site, ssl_on: bool, conf: &mut Conf<'_, '_>) {

@@ -220,6 +220,18 @@ fn a_directive_holds_where_its_section_and_a_cache_do() {
 }
 
 #[test]
+fn where_httpd_stored_nothing_the_report_says_that_samovar_does() {
+    let listed = |text: &str| {
+        let all = told(Source::Apache, text).notes;
+        all.iter()
+            .any(|n| n.consequence == Consequence::CachedDifferently && n.text.contains("no cache was on"))
+    };
+    assert!(listed(SERVER));
+    assert!(!listed(&format!("{SERVER}CacheEnable disk /\n")));
+    assert!(!listed("DocumentRoot /srv/www\n"));
+}
+
+#[test]
 fn expiry_holds_only_where_it_is_on() {
     let of = |inner: &str| told(Source::Apache, &format!("{SERVER}{inner}")).toml;
     assert!(!of("ExpiresDefault A60\n").contains("client_cache_control"), "off by default");

@@ -165,6 +165,21 @@ fn the_list_is_whole() {
 }
 
 #[test]
+fn where_nginx_stored_nothing_the_report_says_that_samovar_does() {
+    let listed = |inner: &str| {
+        let all = told(Source::Nginx, &format!("{HTTP}{inner}\n}}\n}}\n")).notes;
+        all.iter()
+            .any(|n| n.consequence == Consequence::CachedDifferently && n.text.contains("no cache was on"))
+    };
+    assert!(listed("location / {\nproxy_pass http://o.example;\n}"));
+    assert!(listed("location /a/ {\nproxy_pass http://o.example;\n}"));
+    assert!(listed("location ~ \\.php$ {\nfastcgi_pass 127.0.0.1:9000;\n}"));
+    assert!(!listed("location / {\nproxy_pass http://o.example;\nproxy_cache z;\n}"));
+    assert!(!listed("location / {\nproxy_pass http://o.example;\nproxy_cache off;\n}"));
+    assert!(!listed("location /old/ {\nreturn 301 /new/;\n}"));
+}
+
+#[test]
 fn a_zone_on_disk_is_named() {
     let imported = told(Source::Nginx, &format!("{HTTP}}}\n}}\n"));
     let note = imported.notes.iter().find(|note| note.directive.starts_with("proxy_cache_path")).unwrap();
