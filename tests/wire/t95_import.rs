@@ -332,6 +332,46 @@ fn every_directive_of_nginx_is_told_of() {
     assert_eq!(table["site"][0]["hosts"][0].as_str(), Some("maps.example"));
 }
 
+/// What the report tells people to write for a front controller does what nginx did.
+#[test]
+fn what_is_to_be_filled_in_for_a_front_controller_works() {
+    let folder = Folder::new();
+    folder.write("index.php", "<?php echo 'page ', $_SERVER['REQUEST_URI'], ' ', $_SERVER['QUERY_STRING'];");
+    folder.write("a.css", "a file");
+    let fpm = Fpm::start(&folder.0, 2);
+    let text = format!(
+        "server {{\nlisten 8080;\nroot {};\nlocation / {{ try_files $uri /index.php?$args; }}\n\
+         location ~ \\.php$ {{ fastcgi_pass 127.0.0.1:1; }}\n}}\n",
+        folder.0.display()
+    );
+    let path = folder.write("nginx.conf", text).display().to_string();
+    let address = format!("unix:{}", fpm.socket.display());
+    let (text, said) = import(&["nginx", &path, "--fastcgi", &address]);
+    assert!(
+        said.contains("What breaks the site") && said.contains("FILL-IN: a path that is no file gets 404"),
+        "{said}"
+    );
+    assert_eq!(serve(&text).get("/blog/1", &[]).status, 404, "as the report says");
+    let filled = format!("{text}\n[[site.rule]]\npath = \"/blog/**\"\nrewrite = \"/index.php\"\n");
+    let server = serve(&filled);
+    assert_eq!(server.get("/blog/1?x=2", &[]).text(), "page /blog/1?x=2 x=2");
+    assert_eq!(server.get("/a.css", &[]).text(), "a file");
+}
+
+/// A redirect to TLS beside a site whose certificate was not found: nothing is served before somebody names it.
+#[test]
+fn a_missing_certificate_is_found_before_the_site_redirects_in_circles() {
+    let folder = Folder::new();
+    let text = "server { listen 80; server_name a.example; return 301 https://$host$request_uri; }\n\
+                server { listen 443 ssl; server_name a.example; location / { proxy_pass http://127.0.0.1:1; } }\n";
+    let path = folder.write("nginx.conf", text).display().to_string();
+    let (text, said) = import(&["nginx", &path]);
+    assert!(said.contains("listen 443 ssl: FILL-IN: no certificate was found"), "{said}");
+    assert_eq!(text.matches("[[site]]").count(), 2, "{text}");
+    let (code, wrong) = check(&text);
+    assert!(code != Some(0) && wrong.contains("/FILL-IN/"), "{wrong}");
+}
+
 /// The sample of docs/import.md is what the program writes.
 #[test]
 fn the_page_shows_the_report_that_comes_out() {
