@@ -4,8 +4,9 @@
 use samovar_tests::origin::{Origin, own};
 use samovar_tests::raw::{Upstream, read_exactly, read_head};
 use samovar_tests::real::Real;
-use samovar_tests::server::{Folder, Server};
+use samovar_tests::server::{Folder, Server, soon};
 use std::io::Write;
+use std::sync::{Mutex, mpsc};
 
 /// Half a request: the fields of whoever comes next on the connection complete it.
 const HALF: &str = "GET /evil.txt HTTP/1.1\r\nX: ";
@@ -164,4 +165,61 @@ fn a_response_before_the_end_of_the_content_is_the_connections_last() {
     assert!(begun.starts_with(b"HTTP/1.1 200"));
     assert_eq!(server.get("/next?1", &[]).text(), "ok");
     assert_eq!(origin.begun(), 2, "the next request has a connection of its own");
+}
+
+/// A request with content shares no fetch: it neither waits for one nor lets others wait for its own.
+#[test]
+fn a_request_with_content_neither_joins_a_fetch_nor_begins_one() {
+    for held_back in ["", "content"] {
+        let (go, gone) = mpsc::channel();
+        let gone = Mutex::new(gone);
+        let origin = Origin::new(move |asked| {
+            if asked.body == held_back.as_bytes() {
+                gone.lock().unwrap().recv().unwrap();
+            }
+            let body = if asked.body.is_empty() { "plain" } else { "with content" };
+            (200, own(&[("Cache-Control", "max-age=60")]), body.into())
+        });
+        let server = Server::before(&origin.url, &[]);
+        let mut first = server.connect();
+        let length = held_back.len();
+        first.send(format!("GET /x HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n{held_back}"));
+        soon("the first request", || {
+            let busy = server.json(&["upstream", "list"])[0]["members"][0]["busy"].as_u64();
+            (busy == Some(1)).then_some(())
+        });
+        // It would wait for the first if they shared a fetch.
+        let (other, expected) =
+            if held_back.is_empty() { ("content", "with content") } else { ("", "plain") };
+        let second = server.connect().request("GET", "/x", &[], other.as_bytes());
+        assert_eq!(second.text(), expected);
+        go.send(()).unwrap();
+        assert_eq!(first.answer("GET").text(), if held_back.is_empty() { "plain" } else { "with content" });
+        assert_eq!(server.get("/x", &[]).text(), "plain");
+    }
+}
+
+/// An application that sends the content of a response to HEAD after all, when the head has long been passed on.
+#[test]
+fn content_that_comes_to_a_head_after_all_begins_nobodys_response() {
+    let origin = Upstream::new(|first, mut stream| {
+        let mut head = first;
+        while !head.is_empty() {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 42\r\n\r\n").unwrap();
+            if head.starts_with("HEAD") {
+                head = read_head(&mut stream);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+                continue;
+            }
+            stream.write_all(&[b'x'; 42]).unwrap();
+            head = read_head(&mut stream);
+        }
+    });
+    let server = Server::before(&origin.url, &["--workers", "1"]);
+    for round in 0..3 {
+        assert_eq!(server.connect().request("HEAD", &format!("/head?{round}"), &[], b"").status, 200);
+        let facts = last_facts(&server);
+        assert!(facts.contains(&("last-use".to_owned(), "content-withheld".to_owned())), "{facts:?}");
+        assert_eq!(server.get(&format!("/get?{round}"), &[]).text(), "x".repeat(42));
+    }
 }

@@ -3,7 +3,9 @@
 //! An origin that responds without reading a request's content looks for its next request where that content begins (RFC
 //! 9112 §9.3). A client that writes a request into its content then decides what the next client gets, and the half of a
 //! head at its end makes no byte that the look before reuse could see. So the connection is believed only where an origin
-//! has a reason to read: the method gives content a meaning, and the status says that the content was acted upon.
+//! has a reason to read: the method gives content a meaning, and the status says that the content was acted upon. The other
+//! way round, an application that sends the content of a response to HEAD all the same would begin the next client's
+//! response with it, perhaps long after the head; none is believed that announces some (RFC 9110 §9.3.2).
 //! Not here: the framing of the response (`http::heard`), the look at an idle connection (`pool`).
 
 use http::{Method, StatusCode};
@@ -37,13 +39,17 @@ pub(crate) struct Carried<'a> {
     pub(crate) status: StatusCode,
     /// The head came before all of the content was sent.
     pub(crate) early: bool,
+    /// The response announces content that must not follow, as to a HEAD.
+    pub(crate) withheld: bool,
 }
 
 /// Why the connection carries no other request; `None` if nothing speaks against it.
 pub(crate) fn last_use(carried: &Carried<'_>, after_body: ReuseAfterBody) -> Option<Reuse> {
-    if !carried.has_content {
-        return None;
-    }
+    let of_content = if carried.has_content { after_content(carried, after_body) } else { None };
+    of_content.or(carried.withheld.then_some(Reuse::ContentWithheld))
+}
+
+fn after_content(carried: &Carried<'_>, after_body: ReuseAfterBody) -> Option<Reuse> {
     if after_body == ReuseAfterBody::Never {
         return Some(Reuse::AfterBodyNever);
     }
@@ -92,7 +98,7 @@ mod tests {
     fn after(method: &str, status: u16, early: bool, setting: ReuseAfterBody) -> Option<Reuse> {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let status = StatusCode::from_u16(status).unwrap();
-        last_use(&Carried { method: &method, has_content: true, status, early }, setting)
+        last_use(&Carried { method: &method, has_content: true, status, early, withheld: false }, setting)
     }
 
     #[test]
@@ -122,8 +128,20 @@ mod tests {
         for method in [Method::GET, Method::POST, Method::DELETE] {
             for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
                 for setting in [ReuseAfterBody::Auto, ReuseAfterBody::Never] {
-                    let carried = Carried { method: &method, has_content: false, status, early: false };
+                    let carried = Carried {
+                        method: &method,
+                        has_content: false,
+                        status,
+                        early: false,
+                        withheld: false,
+                    };
                     assert_eq!(last_use(&carried, setting), None, "{method} {status}");
+                    let carried = Carried { withheld: true, ..carried };
+                    assert_eq!(
+                        last_use(&carried, setting),
+                        Some(Reuse::ContentWithheld),
+                        "{method} {status}"
+                    );
                 }
             }
         }

@@ -38,6 +38,7 @@ reasons! {
         ContentUndefined = "content-undefined", "the request carried content that its method gives no meaning, and what the origin left unread it would take for the next request", "send no content with GET, HEAD, DELETE and OPTIONS";
         ContentUnfinished = "content-unfinished", "the origin responded before all of the request's content was sent, so it may not have read it", "";
         ContentRefused = "content-refused", "the origin responded with an error or a redirection to a request with content, so it may not have read it", "";
+        ContentWithheld = "content-withheld", "the response to HEAD announces content, and an origin that sends it all the same would begin the next response with it", "";
         AfterBodyNever = "reuse-after-body-never", "the upstream's `reuse_after_body` is \"never\", and the request carried content", "set `reuse_after_body = \"auto\"`, if the origin reads all content";
     }
 }

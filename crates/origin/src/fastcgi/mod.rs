@@ -221,7 +221,9 @@ impl FastCgi {
     ) -> Result<Answer, Failure> {
         let early = !live.exchange.input_is_over();
         let Ready { method, has_content, .. } = request;
-        let carried = Carried { method, has_content: *has_content, status: head.status, early };
+        // Where a response ends is said by a record of its own.
+        let withheld = false;
+        let carried = Carried { method, has_content: *has_content, status: head.status, early, withheld };
         timing.last_use = last_use(&carried, self.settings.limits.reuse_after_body);
         live.stays = timing.last_use.is_none();
         reply::answer(live, head, method, timing)

@@ -33,6 +33,7 @@ use connection::Connection;
 use decode::Decoder;
 use going::Going;
 use heard::{Head, Heard, Listener, Wrong};
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use samovar_reason::Upstream;
 use std::future::poll_fn;
@@ -293,7 +294,10 @@ impl HttpUpstream {
             }
         };
         let (has_content, early) = (going.has_body(), !going.is_over());
-        let carried = Carried { method, has_content, status, early };
+        let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let empty = || headers.get(CONTENT_LENGTH).is_some_and(|length| length == "0");
+        let withheld = *method == Method::HEAD && !bodiless && !empty();
+        let carried = Carried { method, has_content, status, early, withheld };
         timing.last_use = last_use(&carried, self.settings.limits.reuse_after_body).filter(|_| keeps_alive);
         let keeps_alive = keeps_alive && timing.last_use.is_none();
         let held = Held { connection, permit, upstream: Arc::clone(self), going, keeps_alive };
