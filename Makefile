@@ -1,7 +1,7 @@
 # Everything a newcomer or CI types. The work is done by cargo and by the small scripts in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gallery slow-service test test-all lint bench instructions fuzz mutants clean
+.PHONY: help demo gallery slow-service test test-all lint bench instructions fuzz grid mutants clean
 
 help: ## this list
 	@printf 'Samovar: an output cache that explains itself; thirst: the load tester beside it.\n\n'
@@ -35,6 +35,9 @@ instructions: ## count what a hot answer costs, exactly, and compare with the ac
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60) each
 	@bash scripts/fuzz.sh
+
+grid: ## requests that two servers may read differently, through Samovar, to nine real origins (minutes)
+	@bash scripts/grid.sh
 
 mutants: ## plant faults in what decides, and see whether the tests notice (an hour)
 	@bash scripts/mutants.sh

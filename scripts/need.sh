@@ -25,12 +25,13 @@ why() {
     case $1 in
     cc) echo "Rust links with it, and the memory allocator and the cryptography are compiled with it" ;;
     c++) echo "libFuzzer is compiled with it" ;;
-    nginx | wrk | varnish | h2o | haproxy | httpd | trafficserver) echo "the measurements stand beside it" ;;
+    nginx | httpd) echo "the tests ask it as an origin, and measurements stand beside it" ;;
+    wrk | varnish | h2o | haproxy | trafficserver) echo "the measurements stand beside it" ;;
     curl) echo "the tests and the demo ask with it, as users do" ;;
     make) echo "it runs the targets of the Makefile" ;;
     openssl) echo "the TLS tests hold a connection with it, and it makes certificates for a try" ;;
     valgrind) echo "it counts the instructions of a hot answer" ;;
-    node | npm) echo "the public HTTP cache suite is written for it; nothing else here is" ;;
+    node | npm) echo "the public HTTP cache suite is written for it, and the tests ask it as an origin" ;;
     python3) echo "tests talk to its HTTP and TLS, as an origin and as a server under load, and read reports with it" ;;
     php-fpm) echo "the FastCGI tests talk to a real PHP" ;;
     php-gd) echo "the gallery draws its thumbnails with it" ;;

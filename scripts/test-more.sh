@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The slow rest of `make test-all`: tests marked slow, many more cases for every property, optimised; the wire scripts and
-# the conformance suite with everything hot and with nothing hot; then fuzzing.
+# The slow rest of `make test-all`: tests marked slow, the smuggling grid among them, many more cases for every property,
+# optimised; the wire scripts and the conformance suite with everything hot and with nothing hot; then fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -11,6 +11,9 @@ PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-$(od -An -N6 -tu8 /dev/urandom | tr -d ' 
 export PROPTEST_RNG_SEED
 say "Properties drawn from PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED, with ${PROPTEST_CASES:=5000} cases each, and the tests marked slow"
 export PROPTEST_CASES
+# The whole smuggling grid is one of the tests marked slow.
+SAMOVAR_GRID_PYTHON=$(bash scripts/grid.sh prepare)
+export SAMOVAR_GRID_PYTHON
 cargo build --locked --profile quick --workspace --bins
 cargo test --locked --profile quick --workspace --no-fail-fast -- --include-ignored
 

@@ -12,7 +12,7 @@ need_components
 if [[ ${1:-} == lint ]]; then
     bash scripts/need.sh cc || exit 1
 else
-    bash scripts/need.sh cc curl openssl php-fpm php-gd python3 node npm valgrind || exit 1
+    bash scripts/need.sh cc curl nginx openssl php-fpm php-gd python3 node npm valgrind || exit 1
     # One test sets its figures beside those of thirst; not every system packages it.
     bash scripts/need.sh wrk || note "without wrk, one test has no judge"
 fi

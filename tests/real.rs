@@ -18,10 +18,13 @@ pub struct Real {
 }
 
 impl Real {
-    /// `python3 -m http.server --protocol HTTP/1.1` over a folder. It does not read a request's content.
+    /// As `python3 -m http.server --protocol HTTP/1.1` over a folder, but that its small writes leave at once. It does not
+    /// read a request's content.
     pub fn http_server(folder: &Path) -> Real {
+        const PROGRAM: &str = "import http.server as h\nH = h.SimpleHTTPRequestHandler\nH.disable_nagle_algorithm = True\n\
+                               h.test(H, h.ThreadingHTTPServer, 'HTTP/1.1', 0, '127.0.0.1')";
         let mut child = Command::new("python3")
-            .args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--protocol", "HTTP/1.1"])
+            .args(["-u", "-c", PROGRAM])
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -34,6 +37,12 @@ impl Real {
         let port = line.split(' ').skip_while(|word| *word != "port").nth(1).and_then(|p| p.parse().ok());
         let port = port.unwrap_or_else(|| panic!("http.server began with {line:?}"));
         Real { child, port, _folder: None }
+    }
+
+    /// The same, with a folder that goes when it does.
+    pub fn with(mut self, folder: Folder) -> Real {
+        self._folder = Some(folder);
+        self
     }
 
     /// Any program that is told its port; ready when it accepts connections.
