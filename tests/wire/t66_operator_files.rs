@@ -214,7 +214,8 @@ fn a_lock_of_another_holds_up_no_stop() {
     let mut holder = Command::new("flock")
         .arg("--no-fork")
         .arg(&folder.0)
-        .args(["sh", "-c", &format!("touch {}; exec sleep 100", text(&locked))])
+        .args(["sh", "-c", &format!("touch {}; exec sleep 40", text(&locked))])
+        .stdout(Stdio::null())
         .spawn()
         .unwrap();
     soon("the lock", || locked.is_file().then_some(()));

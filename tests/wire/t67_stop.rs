@@ -7,8 +7,9 @@ use samovar_tests::server::{Folder, Server, run, soon};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 const GET: &[u8] = b"GET /page.txt HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -23,6 +24,16 @@ fn patient(folder: &Folder, more: &str, args: &[&str]) -> Server {
     let mut all = vec!["--listen", "127.0.0.1:0"];
     all.extend_from_slice(args);
     Server::start_with(&["--config", config.to_str().unwrap(), "--access-log", "off"], &all)
+}
+
+/// A process that ends with the test, however that ends.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// All until the end, which must be an end and no break.
@@ -142,12 +153,12 @@ fn busy_clients_lose_nothing() {
     let folder = Folder::new();
     let mut server = patient(&folder, "", &[]);
     let address = server.address.clone();
-    let begun = std::sync::Barrier::new(9);
+    let busy = AtomicUsize::new(0);
     let lost: usize = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..8)
             .map(|_| {
                 let mut stream = connect(&address);
-                let begun = &begun;
+                let busy = &busy;
                 scope.spawn(move || {
                     let mut served = 0;
                     let mut buffer = vec![0; 4096];
@@ -165,7 +176,7 @@ fn busy_clients_lose_nothing() {
                         }
                         served += 1;
                         if served == 20 {
-                            begun.wait();
+                            busy.fetch_add(1, Ordering::SeqCst);
                         }
                         if is_last(&response) {
                             return 0;
@@ -174,7 +185,11 @@ fn busy_clients_lose_nothing() {
                 })
             })
             .collect();
-        begun.wait();
+        // Whatever happens the signal comes, as the clients end with nothing else.
+        let until = Instant::now() + Duration::from_secs(20);
+        while busy.load(Ordering::SeqCst) < clients.len() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         server.signal("TERM");
         clients.into_iter().map(|client| client.join().unwrap()).sum()
     });
@@ -204,13 +219,15 @@ fn the_next_process_starts_while_this_one_finishes() {
     args.push(next.to_str().unwrap());
     args.extend_from_slice(&listen);
     args.extend_from_slice(&["--access-log", "off", "--listen", &server.address]);
-    let mut successor = Command::new(samovar_tests::server::program("samovar"))
+    let successor = Command::new(samovar_tests::server::program("samovar"))
         .args(&args)
+        .stdout(Stdio::null())
         .stderr(std::fs::File::create(folder.path("stderr")).unwrap())
         .spawn()
         .unwrap();
+    let mut successor = Killed(successor);
     soon("the next process", || {
-        let ended = successor.try_wait().unwrap();
+        let ended = successor.0.try_wait().unwrap();
         assert!(ended.is_none(), "{}", std::fs::read_to_string(folder.path("stderr")).unwrap());
         next.is_file().then_some(())
     });
@@ -222,9 +239,7 @@ fn the_next_process_starts_while_this_one_finishes() {
     assert!(folder.path("web.sock").exists(), "the next one's socket stays");
     let status = run(&["status", "--json", "--admin", &admin]);
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-    assert_eq!(status["pid"].as_u64(), Some(successor.id().into()));
-    successor.kill().unwrap();
-    successor.wait().unwrap();
+    assert_eq!(status["pid"].as_u64(), Some(successor.0.id().into()));
 }
 
 /// With connections that ask nothing the stop takes no longer than the grace.
@@ -259,7 +274,7 @@ fn the_admin_port_has_descriptors_of_its_own() {
     let text = "config = 1\n[limits]\nidle_timeout = \"10m\"\n[[site]]\nname = \"s\"\ndefault = true\nfiles = \"files\"\n";
     let config = folder.write("samovar.toml", text);
     let ready = folder.path("ready.json");
-    let mut child = Command::new("prlimit")
+    let child = Command::new("prlimit")
         .arg("--nofile=100:100")
         .arg(samovar_tests::server::program("samovar"))
         .args([
@@ -272,14 +287,16 @@ fn the_admin_port_has_descriptors_of_its_own() {
             "127.0.0.1:0",
         ])
         .args(["--access-log", "off", "--ready-file", ready.to_str().unwrap()])
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    let child = Killed(child);
     soon("the server", || ready.is_file().then_some(()));
     let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&ready).unwrap()).unwrap();
     let web = told["listen"][0].as_str().unwrap().trim_start_matches("http://").to_owned();
     let admin = told["admin"].as_str().unwrap();
-    let open = || std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count();
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", child.0.id())).unwrap().count();
     let all: Vec<TcpStream> = (0..150).map(|_| connect(&web)).collect();
     soon("no descriptors", || (open() >= 84).then_some(()));
     let before = open();
@@ -297,6 +314,4 @@ fn the_admin_port_has_descriptors_of_its_own() {
     late.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     late.write_all(b"GET /page.txt HTTP/1.0\r\nHost: x\r\n\r\n").unwrap();
     assert!(to_end(&mut late).ends_with("page"));
-    child.kill().unwrap();
-    child.wait().unwrap();
 }

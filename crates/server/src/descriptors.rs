@@ -8,10 +8,13 @@
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 
 /// How many are kept back; of few a quarter.
 const KEPT_BACK: u64 = 16;
+
+/// Held for writing while the limit is raised, for reading by those who must not profit from it.
+static RAISED: RwLock<()> = RwLock::new(());
 
 /// Raises the soft limit of open files to the hard one, but for what is kept back.
 pub fn raise_limit() {
@@ -45,17 +48,22 @@ fn usual(hard: u64) -> u64 {
 /// # Errors
 /// As `call` says.
 pub fn reserved<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    static RAISED: Mutex<()> = Mutex::new(());
     let first = call();
     if !first.as_ref().is_err_and(none_left) {
         return first;
     }
-    let _raised = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
+    let _raised = RAISED.write().unwrap_or_else(PoisonError::into_inner);
     let before = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before })?;
     let again = call();
     setrlimit(Resource::Nofile, before)?;
     again
+}
+
+/// Does what may take many descriptors, for clients, and never one of those that are kept back.
+pub fn usual_only<T>(call: impl FnOnce() -> T) -> T {
+    let _not_raised = RAISED.read().unwrap_or_else(PoisonError::into_inner);
+    call()
 }
 
 /// Whether a call failed because all descriptors of the process are in use.

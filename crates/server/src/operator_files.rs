@@ -90,7 +90,9 @@ fn regular(kind: FileType) -> io::Result<()> {
 pub struct Edit {
     /// What a link points to: a link stays a link.
     target: PathBuf,
-    folder: OwnedFd,
+    folder: Option<OwnedFd>,
+    /// Why the folder is not locked, where the file system knows no locks or this user may not read the folder.
+    unlocked: Option<io::Error>,
 }
 
 /// Begins to change a file; waits for a change that another process is at.
@@ -122,14 +124,20 @@ fn try_edit(path: &Path) -> io::Result<Option<Edit>> {
     let folder = target.parent().unwrap_or(Path::new("/"));
     // The folder is locked and not the file: that is another one after each change.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = descriptors::reserved(|| Ok(rustix::fs::open(folder, flags, Mode::empty())?))?;
-    match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
+    let folder = match descriptors::reserved(|| Ok(rustix::fs::open(folder, flags, Mode::empty())?)) {
+        Ok(folder) => folder,
+        Err(error) => return Ok(Some(Edit { target, folder: None, unlocked: Some(error) })),
+    };
+    let unlocked = match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => None,
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-        Err(error) => return Err(error.into()),
+        Err(error) => Some(error.into()),
+    };
+    let edit = Edit { target, folder: Some(folder), unlocked };
+    // Without a lock it may be another's that is in use.
+    if edit.unlocked.is_none() {
+        edit.remove_left_over();
     }
-    let edit = Edit { target, folder };
-    edit.remove_left_over();
     Ok(Some(edit))
 }
 
@@ -140,6 +148,11 @@ pub fn clean(path: &Path) {
 }
 
 impl Edit {
+    /// Why the folder could not be locked, if it could not.
+    pub fn unlocked(&self) -> Option<&io::Error> {
+        self.unlocked.as_ref()
+    }
+
     /// What the file holds now.
     ///
     /// # Errors
@@ -160,7 +173,9 @@ impl Edit {
             Ok(())
         })?;
         // So that the new name is there after a crash, too.
-        let _ = rustix::fs::fsync(&self.folder);
+        if let Some(folder) = &self.folder {
+            let _ = rustix::fs::fsync(folder);
+        }
         Ok(())
     }
 

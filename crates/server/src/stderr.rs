@@ -57,7 +57,10 @@ pub fn start() -> Result<(), String> {
             let thread = std::thread::current();
             let name = thread.name().unwrap_or("without a name");
             let trace = std::backtrace::Backtrace::capture();
-            line(format_args!("samovar: thread {name}: {info}\n{trace}"));
+            line(format_args!("samovar: thread {name}: {info}"));
+            if trace.status() == std::backtrace::BacktraceStatus::Captured {
+                line(format_args!("{trace}"));
+            }
             // The process ends with its main thread.
             if name == "main" {
                 flush(FLUSH_AT_END);

@@ -72,7 +72,7 @@ pub fn bind(address: &Listen) -> Result<Bound, String> {
             Ok(Bound { text: format!("http://{local}"), socket: Socket::Tcp(socket), guard, path: None })
         }
         Listen::Unix(path) => {
-            if std::os::unix::net::UnixStream::connect(path).is_err() {
+            if !front::is_listened_at(path) {
                 // Left over by a server that did not end in peace; a live one is not touched.
                 let is_socket = std::fs::symlink_metadata(path)
                     .is_ok_and(|m| std::os::unix::fs::FileTypeExt::is_socket(&m.file_type()));

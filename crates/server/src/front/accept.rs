@@ -132,6 +132,17 @@ fn bind_unix(path: &Path, id: u32, cores: usize) -> Result<Listener, String> {
     })
 }
 
+/// Whether a process listens at a unix socket. Asked without waiting: one that does not accept holds up nobody.
+pub fn is_listened_at(path: &Path) -> bool {
+    let connected = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)
+        .and_then(|socket| socket.connect(&SockAddr::unix(path)?));
+    match connected {
+        Ok(()) => true,
+        // Its queue is full (unix(7), connect(2)).
+        Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
+    }
+}
+
 /// A socket file that nobody listens on any more is in the way; anything else is not ours to remove.
 fn remove_stale(path: &Path) -> Result<(), String> {
     let Ok(meta) = std::fs::symlink_metadata(path) else { return Ok(()) };
@@ -141,7 +152,7 @@ fn remove_stale(path: &Path) -> Result<(), String> {
             path.display()
         ));
     }
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+    if is_listened_at(path) {
         return Err(format!(
             "listen on unix:{}: another program listens there\nhint: stop it, or choose another path",
             path.display()

@@ -8,6 +8,7 @@ use super::accept::BACKLOG;
 use super::meet::{Ends, connect, connect_tls};
 use super::worker::{Door, Mine};
 use crate::descriptors;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -49,7 +50,7 @@ async fn tcp(door: &Door, mine: Mine, stop: impl Future<Output = ()>) -> io::Res
     let mut trouble = Trouble::default();
     let accept = async {
         loop {
-            match listener.accept().await {
+            match poll_fn(|cx| descriptors::usual_only(|| listener.poll_accept(cx))).await {
                 Ok((stream, peer)) => begin(door, stream, peer),
                 Err(error) => trouble.rest(&error).await,
             }
@@ -87,7 +88,7 @@ async fn unix(door: &Door, mine: Mine, stop: impl Future<Output = ()>) -> io::Re
     let mut trouble = Trouble::default();
     let accept = async {
         loop {
-            match listener.accept().await {
+            match poll_fn(|cx| descriptors::usual_only(|| listener.poll_accept(cx))).await {
                 Ok((stream, _)) => connect(door, stream, nobody),
                 Err(error) => trouble.rest(&error).await,
             }
@@ -115,7 +116,7 @@ async fn last<T>(
     mut begin: impl FnMut(T) -> io::Result<()>,
 ) -> io::Result<()> {
     for n in 1..=LAST_MAX {
-        match accept() {
+        match descriptors::usual_only(&accept) {
             Ok(accepted) => begin(accepted)?,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) if descriptors::none_left(&error) => tokio::time::sleep(REST).await,

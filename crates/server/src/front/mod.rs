@@ -15,7 +15,7 @@ mod tls;
 mod tunnel;
 mod worker;
 
-pub use accept::{BACKLOG, Listener, bind, once_free, too_few_files};
+pub use accept::{BACKLOG, Listener, bind, is_listened_at, once_free, too_few_files};
 pub use banner::{about, banner, show_address};
 pub use inside::Inside;
 pub use side::heads_max_bytes;

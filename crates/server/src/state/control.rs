@@ -134,6 +134,9 @@ impl Shared {
         }
         *source = trial;
         source.text = in_force;
+        warnings.extend(file.as_ref().and_then(|(file, _)| file.unlocked()).map(|error| {
+            format!("the folder of {name} cannot be locked ({error}): of two changes at the same time one may be lost")
+        }));
         warnings.extend(file.is_none().then(|| {
             "the server was started without a configuration file: the change is in memory only, and gone at the next start\n\
              hint: write it to a file, and start with `samovar serve --config FILE`"
