@@ -10,7 +10,10 @@ use std::process::Command;
 const NODE: &str = "const fs = require('fs'), http = require('http'), path = require('path');
 const server = http.createServer((request, response) => {
   let name;
-  try { name = path.normalize('/' + decodeURIComponent(request.url.split('?')[0])); }
+  try {
+    const url = process.argv[3] ? new URL(request.url, 'http://localhost').pathname : request.url.split('?')[0];
+    name = path.normalize('/' + decodeURIComponent(url));
+  }
   catch { response.statusCode = 400; return response.end(); }
   fs.readFile(process.argv[2] + name, (error, data) => {
     if (error) response.statusCode = 404;
@@ -62,12 +65,22 @@ pub fn nginx(root: &Path) -> Real {
 
 /// node's `http`, with `decodeURIComponent` and `path.normalize`.
 pub fn node(root: &Path) -> Real {
-    Real::script("node", &[], "server.js", NODE, root).expect("node is needed: `bash scripts/need.sh node`")
+    node_with(root, "")
+}
+
+/// The same, with `new URL` before.
+pub fn node_with_url(root: &Path) -> Real {
+    node_with(root, "url")
+}
+
+fn node_with(root: &Path, how: &str) -> Real {
+    let real = Real::script("node", &[], "server.js", NODE, &[root, Path::new(how)]);
+    real.expect("node is needed: `bash scripts/need.sh node`")
 }
 
 /// Flask's `send_from_directory`, if Flask is here.
 pub fn flask(root: &Path) -> Option<Real> {
-    Real::script("python3", &["-u"], "app.py", FLASK, root)
+    Real::script("python3", &["-u"], "app.py", FLASK, &[root])
 }
 
 /// Go's `http.FileServer`, if Go is here.
@@ -77,7 +90,7 @@ pub fn go(root: &Path) -> Option<Real> {
     let (source, program) = (folder.write("main.go", GO), folder.path("server"));
     let built = Command::new("go").arg("build").arg("-o").arg(&program).arg(source).output().ok()?;
     built.status.success().then_some(())?;
-    Real::script(program.to_str()?, &[], "main.go", GO, root)
+    Real::script(program.to_str()?, &[], "main.go", GO, &[root])
 }
 
 fn is_root() -> bool {

@@ -58,12 +58,12 @@ impl Real {
         Real { child, port, _folder: folder }
     }
 
-    /// A script that takes a folder and prints the port it listens on; `None` if it ends without.
-    pub fn script(program: &str, args: &[&str], name: &str, text: &str, served: &Path) -> Option<Real> {
+    /// A script that takes these arguments and prints the port it listens on; `None` if it ends without.
+    pub fn script(program: &str, args: &[&str], name: &str, text: &str, more: &[&Path]) -> Option<Real> {
         let folder = Folder::new();
         let file = folder.write(name, text);
         let mut command = Command::new(program);
-        command.args(args).arg(file).arg(served);
+        command.args(args).arg(file).args(more);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
         let mut line = String::new();

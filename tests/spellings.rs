@@ -21,7 +21,7 @@ pub struct Alphabet {
 
 /// A few thousand, in which each kind of oddity meets each other.
 pub const SHORT: Alphabet = Alphabet {
-    folders: &["staff", "public", "api", "members", "Staff", "staff;v=1"],
+    folders: &["staff", "public", "api", "members", "/public", "Staff", "staff;v=1"],
     slashes: &["/", "%2F", ";/"],
     steps: &["..", "..;", "..%5C..", "staff", "."],
     names: &["secret.txt", "secret.txt;v"],

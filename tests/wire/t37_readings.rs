@@ -133,13 +133,23 @@ fn nor_before_node() {
     assert!(reaching > 20, "only {reaching} spellings reach the file at all");
 }
 
+/// Here a path that begins with two slashes names another host.
+#[test]
+fn nor_before_node_that_parses_urls() {
+    let folder = folder();
+    let origin = file_servers::node_with_url(&folder.path("www"));
+    let reaching = grid(&SHORT, 7, &folder, &origin.url());
+    assert!(reaching > 20, "only {reaching} spellings reach the file at all");
+}
+
 #[test]
 #[ignore = "minutes: tens of thousands of spellings at five origins"]
 fn nor_any_spelling_before_any_origin() {
     let folder = folder();
     let www = folder.path("www");
-    let always = [file_servers::nginx(&www), Real::http_server(&www), file_servers::node(&www)];
-    let origins = always.into_iter().chain(file_servers::flask(&www)).chain(file_servers::go(&www));
+    let nodes = [file_servers::node(&www), file_servers::node_with_url(&www)];
+    let always = [file_servers::nginx(&www), Real::http_server(&www)].into_iter().chain(nodes);
+    let origins = always.chain(file_servers::flask(&www)).chain(file_servers::go(&www));
     for origin in origins {
         for (alphabet, nth) in [(&WHOLE, 41), (&SHORT, 1)] {
             let reaching = grid(alphabet, nth, &folder, &origin.url());

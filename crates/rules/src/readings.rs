@@ -91,7 +91,8 @@ pub(crate) fn is_document(name: &str) -> bool {
 pub(crate) fn others(path: &str, documents: &[String]) -> Result<Vec<String>, TooMany> {
     let mut set = Readings { all: Vec::new(), bytes: 0 };
     set.add(path.to_owned())?;
-    // What follows a `;`, before anything is decoded.
+    // A host, and what follows a `;`, before anything is decoded.
+    set.widen("//", without_authority)?;
     set.without_params()?;
     // Decoded twice, or as often as there is something to decode.
     set.widen("%25", |path| peeled(path, false))?;
@@ -99,7 +100,8 @@ pub(crate) fn others(path: &str, documents: &[String]) -> Result<Vec<String>, To
     set.replace(|path| bare(path, |byte| byte != b'/' && is_path_char(byte)))?;
     set.widen("%5C", |path| bare(path, |byte| byte == b'\\'))?;
     set.widen("%2F", |path| bare(path, |byte| byte == b'/'))?;
-    // The same after decoding: `%3B`, and parameters that hold slashes.
+    // The same after decoding: `%2F%2F`, `%3B`, and parameters that hold slashes.
+    set.widen("//", without_authority)?;
     set.without_params()?;
     for end in ["%3F", "%23", "%00"] {
         set.widen(end, |path| up_to(path, end))?;
@@ -230,6 +232,15 @@ fn peeled(path: &str, all: bool) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// As a reference to another host (RFC 3986 §4.2), which parsers of URLs make of a path that begins with two slashes.
+fn without_authority(path: &str) -> String {
+    if !path.starts_with("//") {
+        return path.to_owned();
+    }
+    let authority = path.trim_start_matches('/');
+    authority.find('/').and_then(|end| authority.get(end..)).unwrap_or("/").to_owned()
 }
 
 /// As Windows opens it: without dots and white space at the end of a name, and without the name of a stream.
@@ -376,6 +387,9 @@ mod tests {
             ("/%2573", &["/s"]),
             ("/a%2F%2Fb", &["/a//b", "/a/b"]),
             ("/a//b", &["/a//b"]),
+            ("//a/s", &["//a/s", "/s"]),
+            ("///a/s", &["///a/s", "/s"]),
+            ("/%2Fa/s", &["//a/s", "/a/s", "/s"]),
             ("/a.php%2Fx", &["/a.php/x", "/a.php"]),
             ("/a%20b", &[]),
             ("/a%20", &["/a"]),

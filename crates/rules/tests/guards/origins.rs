@@ -7,7 +7,7 @@
 pub type Origin = (&'static str, fn(&str) -> Option<String>);
 
 /// All that are known here.
-pub const ORIGINS: [Origin; 16] = [
+pub const ORIGINS: [Origin; 18] = [
     ("nginx", nginx),
     ("httpd", httpd),
     ("httpd, AllowEncodedSlashes On", httpd_with_slashes),
@@ -21,6 +21,8 @@ pub const ORIGINS: [Origin; 16] = [
     ("express", express),
     ("http.server", http_server),
     ("node with path.normalize", node),
+    ("node with new URL", new_url),
+    ("Python's urlsplit", urlsplit),
     ("Python's urlparse", urlparse),
     ("one that decodes three times", thrice),
     ("one that decodes before it looks for a query", query_after_decoding),
@@ -149,6 +151,29 @@ fn http_server(path: &str) -> Option<String> {
 }
 
 fn node(path: &str) -> Option<String> {
+    settle(&text(decode(path.as_bytes(), b""))?, true)
+}
+
+/// WHATWG URL against a base of a special scheme: a second slash, or more, begins a host. Dots are settled, then the
+/// application decodes.
+fn new_url(path: &str) -> Option<String> {
+    let path = path.replace('\\', "/");
+    let path = match path.starts_with("//") {
+        true => path
+            .trim_start_matches('/')
+            .split_once('/')
+            .map_or("/".to_owned(), |(_, rest)| format!("/{rest}")),
+        false => path,
+    };
+    settle(&text(decode(path.as_bytes(), b""))?, true)
+}
+
+/// Two slashes begin a network location.
+fn urlsplit(path: &str) -> Option<String> {
+    let path = match path.strip_prefix("//") {
+        Some(rest) => rest.find('/').map_or("", |end| &rest[end..]),
+        None => path,
+    };
     settle(&text(decode(path.as_bytes(), b""))?, true)
 }
 
