@@ -68,6 +68,10 @@ fn what_is_beyond_the_queue_is_refused_and_told_when_to_come_back() {
         });
         let refused = server.get("/catalogue?delay=2s&items=9", &[]);
         assert_eq!((refused.status, refused.reason().as_str()), (503, "queue-full"), "{}", refused.text());
+        // Whoever meets the bound is told which line to write.
+        let line =
+            "the line to change is in [[upstream]] with `name = \"service\"`: `max_connections = 4000`";
+        assert!(refused.text().contains(line), "{}", refused.text());
         assert!(
             refused.field("retry-after").is_some_and(|v| v.parse::<u32>().is_ok()),
             "{:?}",

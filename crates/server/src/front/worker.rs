@@ -14,6 +14,7 @@ use samovar_hot::{End, Hub, Layer, Wire};
 use samovar_reason::{Explain, Reject, Upgrade};
 use socket2::Socket;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -220,10 +221,13 @@ pub(super) async fn upkeep(core: Rc<Core>, hub: Rc<Hub>) {
     }
 }
 
-/// Connections that got no place: they are in no log, as nothing was asked, and there may be thousands a second.
+/// Connections that got no place: they are in no log, as nothing was asked, and there may be thousands a second. And
+/// requests that got none before an upstream, as whoever meets its default must be told once what to write.
 #[derive(Default)]
 struct TurnedAway {
     told: [u64; 4],
+    /// Of each upstream by its name.
+    by_upstream: HashMap<String, u64>,
 }
 
 impl TurnedAway {
@@ -242,6 +246,20 @@ impl TurnedAway {
                 crate::say!("samovar: {new} connections turned away: {} ({})", why.text(), why.mend());
             }
         }
+        let mut now = HashMap::new();
+        for upstream in shared.snapshot().upstreams() {
+            let (name, all) = (upstream.settings().name.clone(), upstream.stats().refused);
+            // A changed upstream counts anew.
+            let new = all.saturating_sub(self.by_upstream.get(&name).copied().unwrap_or(0));
+            if new > 0 {
+                let line = upstream.line_to_change();
+                crate::say!(
+                    "samovar: {new} requests found no place before the upstream {name} (503): {line}"
+                );
+            }
+            now.insert(name, all);
+        }
+        self.by_upstream = now;
     }
 }
 

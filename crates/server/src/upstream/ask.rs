@@ -56,6 +56,22 @@ impl Upstream {
         core: usize,
         asked: &mut Asked,
         script: Option<&Script>,
+        places: Places,
+    ) -> Result<Answered, Box<Failed>> {
+        self.ask_members(core, asked, script, places).await.map_err(|mut failed| {
+            let failure = &mut failed.failure;
+            if matches!(failure.reason, Reason::QueueFull | Reason::QueueTimeout) {
+                failure.detail = format!("{}; {}", failure.detail, self.line_to_change());
+            }
+            failed
+        })
+    }
+
+    async fn ask_members(
+        self: &Arc<Self>,
+        core: usize,
+        asked: &mut Asked,
+        script: Option<&Script>,
         mut places: Places,
     ) -> Result<Answered, Box<Failed>> {
         if let Some(gate) = &self.gate {

@@ -26,6 +26,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+/// How many connections are proposed to whoever meets the default: what one slow service was seen to be asked for at once.
+const MANY_CONNECTIONS: usize = 4_000;
+
 /// See the file's head.
 pub struct Upstream {
     settings: Arc<UpstreamSettings>,
@@ -121,6 +124,19 @@ impl Upstream {
             all.refused += gate.full + gate.late;
         }
         all
+    }
+
+    /// What to write where as many requests are under way as may be.
+    pub fn line_to_change(&self) -> String {
+        let (name, most) = (&self.settings.name, self.settings.limits.max_connections);
+        let wanted = match self.settings.protocol {
+            Protocol::Http => format!(
+                "`max_connections = {}`, if it bears that many requests at once",
+                MANY_CONNECTIONS.max(2 * most)
+            ),
+            Protocol::FastCgi => "`max_connections`, as many as the application has processes".to_owned(),
+        };
+        format!("the line to change is in [[upstream]] with `name = \"{name}\"`: {wanted} (now {most})")
     }
 
     /// How many connections have changed to another protocol, over all members; `None` where none can.
