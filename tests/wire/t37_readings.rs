@@ -151,10 +151,10 @@ fn nor_any_spelling_before_any_origin() {
     let always = [file_servers::nginx(&www), Real::http_server(&www)].into_iter().chain(nodes);
     let origins = always.chain(file_servers::flask(&www)).chain(file_servers::go(&www));
     for origin in origins {
-        for (alphabet, nth) in [(&WHOLE, 41), (&SHORT, 1)] {
+        for (alphabet, nth, least) in [(&WHOLE, 41, 20), (&SHORT, 1, 100)] {
             let reaching = grid(alphabet, nth, &folder, &origin.url());
             eprintln!("{reaching} spellings reach the file at {}", origin.url());
-            assert!(reaching > 100, "only {reaching}");
+            assert!(reaching > least, "only {reaching}");
         }
     }
 }
