@@ -59,6 +59,35 @@ fn a_directive_is_out_of_place_only_where_nginx_does_not_take_it() {
     assert_eq!(imported.toml.matches("\nclient_fields = ").count(), 2, "{}", imported.toml);
 }
 
+/// What stands in every packaged configuration needs nobody.
+#[test]
+fn what_distributions_ship_is_not_reported_as_broken() {
+    let nginx = "user www-data;\nworker_processes auto;\npid /run/nginx.pid;\nerror_log /var/log/nginx/error.log;\n\
+                 include /etc/nginx/modules-enabled/*.conf;\nevents {\nworker_connections 768;\n}\nhttp {\nsendfile on;\n\
+                 tcp_nopush on;\ntypes_hash_max_size 2048;\ninclude /etc/nginx/mime.types;\ndefault_type application/octet-stream;\n\
+                 ssl_protocols TLSv1.2 TLSv1.3;\nssl_prefer_server_ciphers on;\naccess_log /var/log/nginx/access.log;\ngzip on;\n\
+                 server {\nlisten 80 default_server;\nroot /var/www/html;\nindex index.html;\nserver_name _;\n\
+                 location / {\ntry_files $uri $uri/ =404;\n}\n}\n}\n";
+    let httpd = "DocumentRoot /var/www/html\nListen 80\n<IfModule ssl_module>\nListen 443\n</IfModule>\n\
+                 <Directory /usr/share>\nAllowOverride None\nRequire all granted\n</Directory>\n\
+                 <Directory /var/www/>\nOptions FollowSymLinks\nAllowOverride None\nRequire all granted\n</Directory>\n\
+                 <IfDefine ENABLE_USR_LIB_CGI_BIN>\nScriptAlias /cgi-bin/ /usr/lib/cgi-bin/\n<Directory /usr/lib/cgi-bin>\n\
+                 Require all granted\n</Directory>\n</IfDefine>\n";
+    for (source, text) in [(Source::Nginx, nginx), (Source::Apache, httpd)] {
+        let mut read = |_: &Ask<'_>| Ok(Vec::new());
+        let file = File { name: "main.conf".into(), bytes: text.into() };
+        let all = import(source, &file, &Options::default(), &mut read).unwrap().notes;
+        let loud: Vec<&Note> =
+            all.iter().filter(|note| note.consequence < Consequence::CachedDifferently).collect();
+        assert!(loud.is_empty(), "{loud:#?}");
+    }
+    // A guard that is left out is still unsafe.
+    let all =
+        notes(Source::Apache, "<IfDefine X>\n<Location /a>\nRequire valid-user\n</Location>\n</IfDefine>\n");
+    assert!(all.iter().any(|n| n.directive == "Require valid-user" && n.fate == Fate::Unsafe), "{all:#?}");
+    assert!(all.iter().any(|n| n.directive.starts_with("IfDefine") && n.fate == Fate::Unsafe), "{all:#?}");
+}
+
 #[test]
 fn each_directive_has_the_reason_of_its_own_kind() {
     let of = |inner: &str| {

@@ -56,6 +56,12 @@ impl Access {
         GUARDS.iter().any(|name| d.is(name)) || d.name.to_ascii_lowercase().starts_with("require")
     }
 
+    /// Whether it lets everybody in, and so keeps nobody out where it is left out.
+    pub(crate) fn opens(d: &Directive) -> bool {
+        let words = d.args.join(" ").to_ascii_lowercase();
+        (d.is("Require") && words == "all granted") || (d.is("Allow") && words == "from all")
+    }
+
     /// Takes a directive, if it is one of these.
     pub(crate) fn take(&mut self, d: &Directive, draft: &mut Draft<'_>) -> bool {
         if !Access::is_guard(d) || d.is("SSLRequireSSL") || d.is("SSLVerifyClient") {

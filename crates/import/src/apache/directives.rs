@@ -285,7 +285,7 @@ impl<'d, 'o> Conf<'d, 'o> {
             }
             "define" => self.carried(d, "its value stands where it is used"),
             "include" | "includeoptional" => {
-                self.breaks(d, "no file here has such a name, and what it says is missing: import where all files are, or name their folder with --root")
+                self.breaks(d, "no file here has such a name: that is fine if httpd found none either, else import where all files are, or name their folder with --root")
             }
             _ => {
                 let (fate, why) = why_not(&name);

@@ -19,7 +19,7 @@ mod words;
 
 use crate::draft::Draft;
 use crate::include::{File, Includes};
-use crate::note::{Consequence, Fate, Refused};
+use crate::note::{Fate, Refused};
 use crate::spell;
 use crate::tree::Directive;
 use crate::wanted::{Select, Site, Value};
@@ -112,7 +112,7 @@ fn flatten(tree: Vec<Directive>, draft: &mut Draft<'_>, flat: &mut Vec<Directive
             if asks("IfDefine") != negated {
                 directive.inner = Some(Vec::new());
                 let shown = directive.shown();
-                let guards = sections::closes(&inner, draft.options);
+                let guards = sections::guards(&inner, draft.options);
                 let (fate, why) = match guards {
                     true => (
                         Fate::Unsafe,
@@ -148,9 +148,9 @@ fn settle(draft: &mut Draft<'_>, sites: Vec<(Site, bool)>, listeners: &[directiv
     for listener in listeners {
         let tls = tls_ports.contains(&listener.port);
         if !tls && (listener.https || listener.port == 443) {
-            let as_what = (Fate::LeftOut, Consequence::BreaksSite);
-            let text = "no virtual host that was read is for this port: nothing listens on it. Import where all files are";
-            draft.note_as(&listener.place, &listener.shown, as_what, text);
+            let text = "no virtual host that was read is for this port, so nothing is served there; import where all files are \
+                        if httpd had one";
+            draft.note(&listener.place, &listener.shown, Fate::LeftOut, text);
             continue;
         }
         let scheme = if tls { "https://" } else { "" };

@@ -55,7 +55,8 @@ fn weight(inner: &[Directive]) -> Consequence {
 /// Tells of all that stands in what is left out.
 pub(super) fn dropped(inner: &[Directive], draft: &mut Draft<'_>) {
     for d in inner {
-        let fate = if Access::is_guard(d) { Fate::Unsafe } else { Fate::LeftOut };
+        let keeps_out = Access::is_guard(d) && !Access::opens(d);
+        let fate = if keeps_out { Fate::Unsafe } else { Fate::LeftOut };
         draft.note(
             &d.place,
             &d.shown(),
@@ -64,6 +65,35 @@ pub(super) fn dropped(inner: &[Directive], draft: &mut Draft<'_>) {
         );
         dropped(d.inside(), draft);
     }
+}
+
+/// Tells of all that stands in what is closed: nothing of it needs to be done, unless it is opened.
+fn closed_with(inner: &[Directive], draft: &mut Draft<'_>) {
+    for d in inner {
+        draft.note(&d.place, &d.shown(), Fate::LeftOut, "the section around it is closed to everybody");
+        closed_with(d.inside(), draft);
+    }
+}
+
+/// Whether somebody is kept out who is let in where this is left out. What only runs programs guards nothing.
+pub(super) fn guards(inner: &[Directive], options: &Options) -> bool {
+    const PROGRAMS: [&str; 6] =
+        ["scriptalias", "scriptaliasmatch", "alias", "addhandler", "sethandler", "addtype"];
+    let own: Vec<Directive> = inner
+        .iter()
+        .filter(|d| !PROGRAMS.contains(&d.name.to_ascii_lowercase().as_str()))
+        .cloned()
+        .map(|mut d| {
+            let kept = d.inner.take().map(|list| {
+                list.into_iter()
+                    .filter(|i| !PROGRAMS.contains(&i.name.to_ascii_lowercase().as_str()))
+                    .collect()
+            });
+            d.inner = kept;
+            d
+        })
+        .collect();
+    closes(&own, options)
 }
 
 /// A regular expression over paths.
@@ -160,7 +190,7 @@ impl Conf<'_, '_> {
         // A page of httpd's own: what guards it goes with it, and nothing else may show in its place.
         if let Some(handler) = inner.iter().find(|i| i.is("SetHandler") && is_page(i.arg(0))) {
             self.close(d, &at_most, own_page(handler.arg(0)));
-            dropped(inner, self.draft);
+            closed_with(inner, self.draft);
             return Ok(());
         }
         let globs = matches!(taken.exact, Some(Select { path: PathSet::Globs(_), .. }));
@@ -182,10 +212,11 @@ impl Conf<'_, '_> {
         let inner = d.inside();
         if closes(inner, self.draft.options) {
             self.close(d, select, why);
-        } else {
-            let text = format!("{why}. What stands in it is not carried over");
-            self.note_as(d, (Fate::LeftOut, weight(inner)), text);
+            closed_with(inner, self.draft);
+            return;
         }
+        let text = format!("{why}. What stands in it is not carried over");
+        self.note_as(d, (Fate::LeftOut, weight(inner)), text);
         dropped(inner, self.draft);
     }
 

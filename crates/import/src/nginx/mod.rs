@@ -191,6 +191,7 @@ pub(crate) fn read(file: &File, draft: &mut Draft<'_>, includes: &mut Includes<'
     }
     for d in loose {
         match (whole, words::is_known(&d)) {
+            _ if d.name == "include" => words::whole(&d, &mut conf),
             // Said for all servers of the fragment.
             (false, true) if d.name != "location" => http.push(d),
             (_, known) => {

@@ -106,8 +106,9 @@ pub(super) fn whole(d: &Directive, conf: &mut Conf<'_, '_>) {
             conf.carried(d, "[server] proxy_protocol, of those that set_real_ip_from names");
         }
         "real_ip_recursive" => conf.carried(d, "Samovar always does so"),
+        "include" if d.arg(0).contains("modules") => conf.left(d, "Samovar has no modules"),
         "include" if d.arg(0).contains(['*', '?', '[']) => {
-            conf.breaks(d, "no file here has such a name, and what it says is missing: import where all files are, or name their folder with --root");
+            conf.breaks(d, "no file here has such a name: that is fine if nginx found none either, else import where all files are, or name their folder with --root");
         }
         "include" => conf.carried(d, "Samovar knows by itself what it lists"),
         "proxy_redirect" if d.arg(0) == "default" => conf.carried(d, "map_location, which is on by default"),
@@ -279,7 +280,7 @@ fn reason(d: &Directive) -> Option<&'static str> {
 
 /// What it means for the site that a directive of this name has no counterpart.
 fn missed(name: &str) -> Consequence {
-    const SHOWS: [&str; 13] = [
+    const SHOWS: [&str; 10] = [
         "proxy_redirect",
         "proxy_cookie_path",
         "proxy_cookie_domain",
@@ -288,11 +289,8 @@ fn missed(name: &str) -> Consequence {
         "proxy_pass_request_body",
         "proxy_method",
         "proxy_set_body",
-        "charset",
-        "default_type",
         "merge_slashes",
         "recursive_error_pages",
-        "underscores_in_headers",
     ];
     match name {
         name if SHOWS.contains(&name) => Consequence::BreaksSite,
