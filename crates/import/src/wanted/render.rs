@@ -217,3 +217,20 @@ fn remaining(out: &mut String, notes: &[Note]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Ask, File, Options, Source, import};
+
+    /// A cache that is on for a path that is passed on as well: one rule, not a second one that nothing comes to.
+    #[test]
+    fn no_rule_is_written_that_an_earlier_one_hides() {
+        let text = "DocumentRoot www\nProxyPass /maps/ http://o.example/maps/\nCacheEnable disk /maps\n\
+                    CacheDefaultExpire 300\nCacheIgnoreNoLastMod On\n";
+        let file = File { name: "httpd.conf".into(), bytes: text.into() };
+        let mut read = |_: &Ask<'_>| Err("there is none".to_owned());
+        let toml = import(Source::Apache, &file, &Options::default(), &mut read).unwrap().toml;
+        let paths: Vec<&str> = toml.lines().filter(|line| line.trim().starts_with("path = ")).collect();
+        assert_eq!(paths, ["  path = \"/maps/**\"", "  path = \"/maps\""], "{toml}");
+    }
+}
