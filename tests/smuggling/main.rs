@@ -91,10 +91,11 @@ fn table(rows: &[Row]) -> String {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
     let mut out = format!(
-        "\nRun on {}, commit {}:\n\n| origin | version | payloads | refused here | connections | requests that left | \
+        "\nRun on {}, commit {}, a {} build:\n\n| origin | version | payloads | refused here | connections | requests that left | \
          requests of others | wrong | read in two ways |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
         said("date", &["-u", "+%F"]),
         said("git", &["rev-parse", "--short", "HEAD"]),
+        if cfg!(debug_assertions) { "debug" } else { "release" },
     );
     for (name, version, o) in rows {
         let (wrong, odd) = (o.wrong.len(), o.odd.len());
