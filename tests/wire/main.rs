@@ -21,6 +21,7 @@ mod t29_rule_elsewhere;
 mod t30_privacy;
 mod t31_for_whom;
 mod t32_claims;
+mod t33_hosts;
 mod t35_compression;
 mod t35_rules;
 mod t36_protected;

@@ -175,7 +175,7 @@ fn waiters_share_the_outcome() {
     let before = origin.count();
     let mut clients: Vec<_> = (0..20).map(|_| server.connect()).collect();
     for client in &mut clients {
-        client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.send("GET /x HTTP/1.1\r\nHost: test\r\n\r\n");
     }
     for client in &mut clients {
         let answer = client.answer("GET");

@@ -239,7 +239,7 @@ fn a_purge_takes_all_forms_and_counts_one() {
         stored(&server, "/", accept);
     }
     let receipt =
-        server.json(&["cache", "purge", "--prefix", &server.url("/").replace(&server.address, "localhost")]);
+        server.json(&["cache", "purge", "--prefix", &server.url("/").replace(&server.address, "test")]);
     let receipt = match receipt["entries"].as_u64() {
         Some(0) | None => server.json(&["cache", "purge", "--all"]),
         Some(_) => receipt,
@@ -443,7 +443,7 @@ fn what_was_saved_is_counted_by_type() {
     assert!(shown.contains("application/xml") && shown.contains("in the background"), "{shown}");
     let explained = server.tell(&[
         "explain",
-        &server.url("/s50000").replace(&server.address, "localhost"),
+        &server.url("/s50000").replace(&server.address, "test"),
         "-H",
         "Accept-Encoding: gzip",
     ]);

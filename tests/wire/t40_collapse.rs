@@ -35,11 +35,11 @@ fn waiters_are_released_by_the_head_and_read_while_it_grows() {
     let server = Server::before(&origin.url, &[]);
     let began = Instant::now();
     let mut first = server.connect();
-    first.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    first.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     soon("the first at the origin", || (origin.count() == 1).then_some(()));
     // A late one gets the head and the first half long before the origin is done.
     let mut late = std::net::TcpStream::connect(&server.address).unwrap();
-    late.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    late.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
     let mut got = Vec::new();
     while !got.ends_with(b"0123456789") {
         let mut buffer = [0; 1024];
@@ -96,7 +96,7 @@ fn a_fetch_goes_on_when_its_client_leaves() {
     });
     let server = Server::before(&origin.url, &[]);
     let mut leaving = server.connect();
-    leaving.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    leaving.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     soon("the request at the origin", || (origin.count() == 1).then_some(()));
     drop(leaving);
     let answer = soon("the stored answer", || {
@@ -113,7 +113,7 @@ fn a_slow_reader_stalls_nobody() {
         Origin::new(|_| (200, vec![("Cache-Control".into(), "max-age=60".into())], vec![9; 20_000_000]));
     let server = Server::before(&origin.url, &["--workers", "1"]);
     let mut slow = std::net::TcpStream::connect(&server.address).unwrap();
-    slow.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
     soon("the request at the origin", || (origin.count() == 1).then_some(()));
     // It never reads; another gets everything, from the same fetch.
     let answer = server.get("/", &[]);

@@ -26,7 +26,7 @@ fn many_files() {
 fn gather(server: &Server, count: usize) -> Vec<Client> {
     let mut clients: Vec<Client> = (0..count).map(|_| server.connect()).collect();
     for client in &mut clients {
-        client.send("GET /cold HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.send("GET /cold HTTP/1.1\r\nHost: test\r\n\r\n");
     }
     clients
 }

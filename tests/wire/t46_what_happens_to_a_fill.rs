@@ -195,7 +195,7 @@ fn a_refresh_that_fails_is_told() {
         let told = server.json(&["trace", "--reason", "upstream-reset"]).to_string();
         told.contains("\"refresh\"").then_some(told)
     });
-    assert!(told.contains("http://localhost/x"), "{told}");
+    assert!(told.contains("http://test/x"), "{told}");
 }
 
 /// Whoever asked before the purge may have what is on its way; it is not stored, and whoever asks after it begins anew,

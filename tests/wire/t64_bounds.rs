@@ -91,7 +91,7 @@ fn places_of_clients_that_left_come_back() {
     let state = || (used("concurrent_max"), used("queue_max"), busy());
     let asks = || {
         let mut client: Client = server.connect();
-        client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
         client
     };
     let first = asks();
@@ -129,7 +129,7 @@ fn a_websocket_keeps_its_places() {
     };
     let mut client = server.connect();
     client.send(
-        "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+        "GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
     );
     assert_eq!(client.one("GET").unwrap().status, 101);

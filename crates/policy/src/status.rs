@@ -73,6 +73,7 @@ pub fn fwd_of(reason: Lookup) -> Option<&'static str> {
         | Lookup::Protected
         | Lookup::RequestCookie
         | Lookup::RequestBody
+        | Lookup::HostNotLearned
         | Lookup::TooManyCookies
         | Lookup::TooManyVariables
         | Lookup::RequestUpgrade => Some("bypass"),

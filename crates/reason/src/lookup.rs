@@ -43,6 +43,7 @@ reasons! {
         RequestNoCache = "request-no-cache", "the client asked for a fresh answer and the rule's `reload` honours that", "set `reload = \"ignore\"`";
         RequestNoStore = "request-no-store", "the client forbade storing", "";
         MethodOverride = "method-override", "the request asks the application to take another method for its own (`X-HTTP-Method-Override` and its like, or `_method` in the query), so it passes by the cache", "ask with that method itself, or leave the field out";
+        HostNotLearned = "host-not-learned", "no site names this host, and as many such hosts are learned as may be", "name the host in a site's `hosts`, write a `canonical_host`, or raise `limits.learned_hosts`";
         RequestBody = "request-body", "the request carries a body", "";
         RequestUpgrade = "request-upgrade", "the request asks for another protocol", "";
         TooManyCookies = "too-many-cookies", "the request carries more cookies than are looked at (256), any of which may matter", "send fewer; a rule that ignores all cookies (`ignore_cookies = [\"*\"]`) does not look at them";

@@ -8,6 +8,7 @@ reasons! {
         Stored = "stored", "the answer is stored", "";
         StoredStripped = "stored-stripped", "the answer is stored without its Set-Cookie", "";
         Refreshed = "refreshed", "a 304 renewed the stored answer", "";
+        HostNotLearned = "host-not-learned", "no site names this host, and it is not learned: only a storable 2xx teaches one, while there is room", "name the host in a site's `hosts`, write a `canonical_host`, or raise `limits.learned_hosts`";
         RuleNever = "rule-never", "the rule says never", "change the rule's `never`";
         MethodNotStored = "method-not-stored", "answers to this method are not stored", "";
         StatusNotStorable = "status-not-storable", "this status is not stored without explicit freshness", "the origin can send `max-age`; a rule with a lifetime can list it in `only_status`";

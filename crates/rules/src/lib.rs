@@ -16,6 +16,7 @@ mod guards;
 mod hidden;
 mod host;
 mod key;
+mod learned;
 mod map;
 mod names;
 mod path;
@@ -46,6 +47,7 @@ pub use fields::{FieldEdit, FieldSide, edit_answer, edit_fields, edited_names, r
 pub use guards::{Guards, Held};
 pub use hidden::hidden_rules;
 pub use host::normalise_host;
+pub use learned::{FORGOTTEN_AFTER_MS, HostStanding, LearnedHosts};
 pub use map::{AskedBy, OriginNames, map_cookie, map_location};
 pub use path::normalise_path;
 pub use query::{VARIABLES_MAX, normalise_query};

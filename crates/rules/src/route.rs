@@ -40,6 +40,8 @@ pub fn route_with<'s>(
 ) -> Result<Routed<'s>, (Route, String)> {
     let scheme = settled_scheme(parts.scheme)?;
     let (site, site_reason, host) = choose_site(sites, parts, scheme)?;
+    let learns_host =
+        site_reason == Route::SiteByDefault && site.canonical_host.is_empty() && !parts.host.is_empty();
     let path = normalise_path(parts.path)
         .map_err(|reject| (Route::BadTarget, format!("{}: {:?}", reject.text(), parts.path)))?;
     check_query(parts.query)?;
@@ -84,6 +86,7 @@ pub fn route_with<'s>(
         key,
         relevant_cookies: cookies.any(),
         relevant_cookie_names: cookies.names,
+        learns_host,
         overrides_method: claims.method,
         past_cache,
     })
@@ -160,20 +163,27 @@ fn choose_site<'s>(
     scheme: &str,
 ) -> Result<(&'s Site, Route, String), (Route, String)> {
     // RFC 9112 §3.2: an empty host is what a client sends whose target has none.
+    let mut own = None;
     if !parts.host.is_empty() {
         let (mut host, port) = normalise_host(parts.host, scheme)
             .ok_or_else(|| (Route::BadTarget, format!("{:?} is not a host", parts.host)))?;
-        if let Some((site, reason)) = site_of(sites, &host, parts.listener_port) {
-            if let Some(port) = port {
-                // Writing to a String cannot fail.
-                let _ = write!(host, ":{port}");
-            }
+        let named = site_of(sites, &host, parts.listener_port);
+        if let Some(port) = port {
+            // Writing to a String cannot fail.
+            let _ = write!(host, ":{port}");
+        }
+        if let Some((site, reason)) = named {
             return Ok((site, reason, host));
         }
+        own = Some(host);
     }
     let default = best(sites, parts.listener_port, |site| site.default.then_some(0))
         .ok_or_else(|| (Route::UnknownHost, format!("no site serves the host {:?}", parts.host)))?;
-    Ok((default, Route::SiteByDefault, canonical_host(default).to_owned()))
+    let host = match own {
+        Some(own) if default.canonical_host.is_empty() => own,
+        _ => canonical_host(default).to_owned(),
+    };
+    Ok((default, Route::SiteByDefault, host))
 }
 
 /// Whether another site answers under the same URLs: on other ports, or because a default site stands in for unknown hosts
@@ -184,7 +194,7 @@ fn shares_urls(sites: &Sites, site: &Site, reason: Route, host: &str, listener_p
         || (reason == Route::SiteByDefault && by_name().is_some_and(|named| !std::ptr::eq(named, site)))
 }
 
-/// What stands for all the hosts that no site names.
+/// What stands for all the hosts that no site names, or for a host that is not said.
 fn canonical_host(site: &Site) -> &str {
     let named = || site.hosts.iter().map(String::as_str).find(|host| !host.starts_with("*."));
     match site.canonical_host.as_str() {

@@ -30,7 +30,8 @@ pub struct Site {
     pub ports: Vec<u16>,
     /// Takes hosts that no site names.
     pub default: bool,
-    /// The host written into keys (and towards origins) when the default site takes an unknown host, so that
+    /// The host written into keys (and towards origins) when the default site takes an unknown host; empty to take the
+    /// client's own, which must be learned first, so that
     /// made-up hosts cannot fill the cache.
     pub canonical_host: String,
     /// Handlers by script extension (with the dot, lower case), beside the fallback.
@@ -237,6 +238,8 @@ pub struct Routed<'s> {
     pub relevant_cookies: bool,
     /// The names of those cookies, for the trace (never their values).
     pub relevant_cookie_names: Vec<String>,
+    /// The host is the client's own and no site names it: it must be learned before more is stored under it.
+    pub learns_host: bool,
     /// A field or a variable of the query asks the application to take another method for the request's, which no key
     /// holds.
     pub overrides_method: bool,

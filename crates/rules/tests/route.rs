@@ -97,13 +97,19 @@ fn unknown_hosts_without_a_default_site() {
 fn a_default_site_without_canonical_host() {
     let none = HeaderMap::new();
     let mut only = default_site("");
-    let host = |site: &Site| {
+    let host = |site: &Site, said: &str| {
         let sites = Sites { sites: vec![site.clone()] };
-        route(&sites, &parts("x.example", "/", &none)).unwrap().host
+        let routed = route(&sites, &parts(said, "/", &none)).unwrap();
+        (routed.host, routed.learns_host)
     };
-    assert_eq!(host(&only), "localhost");
+    assert_eq!(host(&only, "X.example:81"), ("x.example:81".into(), true), "the client's own");
+    assert_eq!(host(&only, ""), ("localhost".into(), false), "it says none");
     only.hosts = vec!["*.a.example".into(), "a.example".into()];
-    assert_eq!(host(&only), "a.example");
+    assert_eq!(host(&only, "x.example"), ("x.example".into(), true));
+    assert_eq!(host(&only, ""), ("a.example".into(), false));
+    assert_eq!(host(&only, "b.a.example"), ("b.a.example".into(), false), "it is named");
+    only.canonical_host = "www.example".into();
+    assert_eq!(host(&only, "x.example"), ("www.example".into(), false));
 }
 
 #[test]

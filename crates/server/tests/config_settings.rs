@@ -63,7 +63,7 @@ fn the_example_of_the_design() {
     assert_eq!((s.memory.size_bytes, s.memory.from), (4 << 30, Budget::Written));
     let [gallery, maps] = s.sites.sites.as_slice() else { panic!("two sites") };
     assert_eq!(gallery.hosts, ["gallery.example", "*.gallery.example"]);
-    assert_eq!(gallery.canonical_host, "gallery.example");
+    assert_eq!(gallery.canonical_host, "", "the client's own");
     assert_eq!(gallery.index, ["index.php", "index.html"]);
     let TargetSettings::Files(files) = &s.targets[gallery.fallback.0] else { panic!("files") };
     assert_eq!(files.root, Path::new("/srv/gallery"));
@@ -115,7 +115,7 @@ fn what_holds_when_nothing_is_written() {
     assert_eq!((&s.log.access, s.log.format), (&AccessLog::Stderr, LogFormat::Combined));
     assert_eq!(s.hot, HotWish::default(), "declared defaults and the type's own agree");
     let one = &s.sites.sites[0];
-    assert_eq!((&*one.name, one.canonical_host.as_str(), one.cache_status), ("default", "localhost", true));
+    assert_eq!((&*one.name, one.canonical_host.as_str(), one.cache_status), ("default", "", true));
     let w = &one.otherwise.wishes;
     assert_eq!((w.lifetime, w.heuristic_factor, w.heuristic_max_ms), (LifetimeWish::Respect, 0.1, 600_000));
     assert_eq!((w.reload, w.max_bytes, w.request_directives), (Reload::Ignore, u64::MAX, false));

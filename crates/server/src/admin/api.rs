@@ -1,6 +1,7 @@
 //! The routes of the admin API, and the OpenAPI document made of them.
 
 use super::guard::Guard;
+use super::hosts;
 use super::shapes::{
     Changed, EntryShape, ExplainAsk, LimitShape, ListAsk, PurgeAsk, PurgeReceipt, Refusal, RuleAdd, RuleMove,
     RuleSet, RuleShape, ShowAsk, SiteAsk, TraceAsk, entry,
@@ -137,9 +138,12 @@ async fn cache_show(
     State(app): State<App>,
     Query(ask): Query<ShowAsk>,
 ) -> Result<Json<Vec<EntryShape>>, Fail> {
-    let url = key_url(&app, &ask.url)?;
     let now = clock::now();
-    Ok(Json(app.cache.of_url(&url).iter().map(|e| entry(e, now)).collect()))
+    let mut entries = Vec::new();
+    for url in hosts::urls(&app, &ask.url) {
+        entries.extend(app.cache.of_url(&key_url(&app, &url)?).iter().map(|e| entry(e, now)));
+    }
+    Ok(Json(entries))
 }
 
 fn key_url(app: &App, url: &str) -> Result<String, Fail> {
@@ -173,23 +177,39 @@ async fn purge(State(app): State<App>, Json(ask): Json<PurgeAsk>) -> Result<Json
     if given.iter().filter(|g| **g).count() != 1 {
         return Err(bad("purge what? give exactly one of `url`, `prefix`, `tag`, `all`"));
     }
-    let url = ask.url.as_deref().map(|url| key_url(&app, url)).transpose()?;
-    let prefix = ask.prefix.as_deref().map(|prefix| key_prefix(&app, prefix)).transpose()?;
-    let (scope, text) = match (&url, &prefix, &ask.tag) {
-        (Some(url), ..) => (Scope::Url(url), format!("url {url}")),
-        (_, Some(prefix), _) if prefix.is_empty() => {
-            return Err(bad("an empty prefix means everything: say `all`"));
-        }
-        (_, Some(prefix), _) => (Scope::Prefix(prefix), format!("prefix {prefix}")),
-        (_, _, Some(tag)) => (Scope::Tag(tag), format!("tag {tag}")),
-        _ => (Scope::All, "everything".to_string()),
+    let mut urls = Vec::new();
+    for url in ask.url.iter().flat_map(|url| hosts::urls(&app, url)) {
+        urls.push(key_url(&app, &url)?);
+    }
+    let mut prefixes = Vec::new();
+    if ask.prefix.as_ref().is_some_and(String::is_empty) {
+        return Err(bad("an empty prefix means everything: say `all`"));
+    }
+    for prefix in ask.prefix.iter().flat_map(|prefix| hosts::urls(&app, prefix)) {
+        let prefix = key_prefix(&app, &prefix)?;
+        // Under `ignore_case` keys are in lower case; a prefix may cover rules with and without.
+        let lower = Some(prefix.to_lowercase()).filter(|lower| *lower != prefix);
+        prefixes.extend([prefix].into_iter().chain(lower));
+    }
+    let scopes: Vec<Scope<'_>> = match &ask.tag {
+        Some(tag) => vec![Scope::Tag(tag)],
+        None if ask.all => vec![Scope::All],
+        None => urls
+            .iter()
+            .map(|url| Scope::Url(url))
+            .chain(prefixes.iter().map(|prefix| Scope::Prefix(prefix)))
+            .collect(),
     };
-    let mut receipt = app.cache.purge(scope, ask.soft);
-    // Under `ignore_case` keys are in lower case; a prefix may cover rules with and without.
-    if let Some(lower) =
-        prefix.as_ref().map(|p| p.to_lowercase()).filter(|lower| Some(lower) != prefix.as_ref())
-    {
-        let more = app.cache.purge(Scope::Prefix(&lower), ask.soft);
+    let text = match (urls.first(), prefixes.first(), &ask.tag) {
+        (Some(url), ..) => format!("url {url}"),
+        (_, Some(prefix), _) => format!("prefix {prefix}"),
+        (_, _, Some(tag)) => format!("tag {tag}"),
+        _ => "everything".to_string(),
+    };
+    let mut receipts = scopes.into_iter().map(|scope| app.cache.purge(scope, ask.soft));
+    let Some(mut receipt) = receipts.next() else { return Err(bad("there is nothing to purge by")) };
+    for more in receipts {
+        receipt.sequence = more.sequence;
         receipt.entries += more.entries;
         receipt.bytes += more.bytes;
         receipt.fills += more.fills;

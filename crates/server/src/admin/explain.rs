@@ -1,5 +1,6 @@
 //! Explaining a URL: dry (what would happen, nothing is asked or counted) or live (what did happen).
 
+use super::hosts;
 use super::shapes::{ExplainAsk, entry};
 use crate::clock;
 use crate::pipeline::{self, Manner, Route};
@@ -32,7 +33,9 @@ pub async fn explain(app: &Arc<Shared>, ask: &ExplainAsk) -> Result<Value, Strin
         None => Method::GET,
         Some(text) => Method::from_bytes(text.as_bytes()).map_err(|_| format!("{text:?} is no method"))?,
     };
-    if ask.live { live(app, ask, method, headers).await } else { dry(app, ask, &method, headers) }
+    // A bare path is one under the host that clients used last.
+    let url = hosts::urls(app, &ask.url).into_iter().next().unwrap_or_else(|| ask.url.clone());
+    if ask.live { live(app, &url, method, headers).await } else { dry(app, &url, &method, headers) }
 }
 
 fn fields(list: &[(String, String)]) -> Result<HeaderMap, String> {
@@ -47,23 +50,22 @@ fn fields(list: &[(String, String)]) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-fn dry(
-    app: &Arc<Shared>,
-    ask: &ExplainAsk,
-    method: &Method,
-    mut headers: HeaderMap,
-) -> Result<Value, String> {
+fn dry(app: &Arc<Shared>, url: &str, method: &Method, mut headers: HeaderMap) -> Result<Value, String> {
     let snapshot = app.snapshot();
     // As of a request that comes from nobody in particular.
     samovar_policy::drop_named_by_connection(&mut headers);
     let dropped = pipeline::drop_claims(&mut headers, snapshot.settings.server.trusted_proxies.trusts(None));
     let headers = &headers;
     let now = clock::now();
-    let parsed = samovar_rules::parse_url(&ask.url)?;
+    let parsed = samovar_rules::parse_url(url)?;
     let routed = route(&snapshot, &parsed, method, headers)
-        .map_err(|(why, detail)| format!("{}: {} ({why}): {detail}", ask.url, why.text()))?;
+        .map_err(|(why, detail)| format!("{}: {} ({why}): {detail}", url, why.text()))?;
     let acts = routed.rule.acts.clone();
-    let (route, routing) = pipeline::settled(&snapshot, routed);
+    let (mut route, routing) = pipeline::settled(&snapshot, routed);
+    if route.learns_host {
+        let standing = app.host_standing(&route.host, now.mono_ms, false);
+        pipeline::pass_unlearned(&mut route, standing);
+    }
     let mut facts = Vec::from_iter((!dropped.is_empty()).then_some(Fact::Dropped(dropped)));
     facts.extend(routing);
     if pipeline::coding_refused(&snapshot, &route, headers).is_some() {
@@ -91,8 +93,7 @@ fn dry(
         has_query: route.query.is_some(),
         any_cookies: headers.contains_key(COOKIE),
     };
-    let url = key_url(&route);
-    let mut variants = app.cache.of_url(url);
+    let mut variants = app.cache.of_url(key_url(&route));
     let (word, reason, tier) = match pipeline::manner(&snapshot, &route, &request, &wishes) {
         Err(why) => {
             facts.push(Fact::Lookup(why, None, None));
@@ -166,7 +167,8 @@ fn dry(
     if let Some(store) = app.cache.known_not_storable(&route.key, now.mono_ms) {
         facts.push(Fact::Store(store));
     }
-    let history = app.records(HISTORY, |ring| ring.for_url(&samovar_trace::redact_url(url), HISTORY));
+    let history =
+        app.records(HISTORY, |ring| ring.for_url(&samovar_trace::redact_url(key_url(&route)), HISTORY));
     facts.extend(before(&history, method, serves(word)));
     variants.retain(|e| e.state() != samovar_cache::State::Dead);
     let mut value = said(method, now, facts, (word, code, tier), &route);
@@ -324,14 +326,9 @@ fn hot(
 }
 
 /// Hands the request to a core and waits for its record.
-async fn live(
-    app: &Arc<Shared>,
-    ask: &ExplainAsk,
-    method: Method,
-    mut headers: HeaderMap,
-) -> Result<Value, String> {
+async fn live(app: &Arc<Shared>, url: &str, method: Method, mut headers: HeaderMap) -> Result<Value, String> {
     static TURN: AtomicUsize = AtomicUsize::new(0);
-    let parsed = samovar_rules::parse_url(&ask.url)?;
+    let parsed = samovar_rules::parse_url(url)?;
     if !headers.contains_key(http::header::HOST)
         && let Ok(host) = HeaderValue::from_str(&parsed.host)
     {
@@ -342,7 +339,7 @@ async fn live(
         .method(method)
         .uri(format!("{}{query}", parsed.path))
         .body(())
-        .map_err(|e| format!("{}: {e}", ask.url))?;
+        .map_err(|e| format!("{url}: {e}"))?;
     *request.headers_mut() = headers;
     let (done, over) = oneshot::channel();
     let id = app.next_id();

@@ -7,6 +7,7 @@ mod api;
 mod compression;
 mod explain;
 mod guard;
+mod hosts;
 mod limits;
 mod metrics;
 mod shapes;

@@ -76,7 +76,7 @@ mod tests {
             assert!(loaded.warnings.is_empty());
             let site = &loaded.settings.sites.sites[0];
             assert!(site.default && site.hosts.is_empty());
-            assert_eq!(site.canonical_host, "localhost");
+            assert_eq!(site.canonical_host, "", "the client's own");
             assert_eq!(site.otherwise.wishes.lifetime, LifetimeWish::Respect);
             let TargetSettings::Http(http) = &loaded.settings.targets[site.fallback.0] else {
                 panic!("not HTTP")

@@ -157,6 +157,8 @@ pub struct LimitSettings {
     pub send_timeout: Duration,
     /// Bytes a second that a client must send or take at least.
     pub rate_min_bytes: u64,
+    /// Hosts that no site names and that are served from the cache.
+    pub learned_hosts: usize,
     /// Connections of clients.
     pub connections_max: usize,
     /// Connections from one address; `None` for no bound.

@@ -148,6 +148,8 @@ pub struct Route {
     pub key: Arc<str>,
     /// It carries cookies that may matter.
     pub relevant_cookies: bool,
+    /// The host is the client's own, which no site names.
+    pub learns_host: bool,
     /// The application may take another method for its own.
     pub overrides_method: bool,
     /// It goes past the cache, whatever the rule wishes: why.

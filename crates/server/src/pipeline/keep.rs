@@ -123,7 +123,20 @@ pub(super) fn judge(
     if let (true, Some(reason)) = (decision.freshness.is_some(), no_room) {
         return refused(reason);
     }
+    if decision.freshness.is_some() && !learned(job, answer.status, times) {
+        return refused(Store::HostNotLearned);
+    }
     decision
+}
+
+/// Whether the host of the request is a site's own or is learned: now, where the response is a storable 2xx. Redirects and
+/// errors say nothing of whether the application serves the host.
+fn learned(job: &Job, status: StatusCode, times: Times) -> bool {
+    let route = &job.question.route;
+    let now_ms = times.answered.mono_ms;
+    !route.learns_host
+        || job.shared.knows_host(&route.host)
+        || (status.is_success() && job.shared.learn_host(&route.host, now_ms))
 }
 
 pub(super) fn request_facts(job: &Job) -> RequestFacts<'_> {
@@ -145,6 +158,7 @@ pub(super) fn is_of_the_key(reason: Store, status: StatusCode) -> bool {
             | Store::RequestNoStore
             | Store::AdmitAfter
             | Store::ConfigChanged
+            | Store::HostNotLearned
     );
     !of_the_request && samovar_policy::is_of_the_resource(status)
 }

@@ -49,7 +49,7 @@ pub(crate) use self::look::with_ask;
 pub use self::manner::{Manner, goes_as_it_is, manner, of_stored};
 pub use self::promote::barred;
 pub use self::respond::Ready;
-pub use self::route::{default_document, settled, unkeyed, wishes_for};
+pub use self::route::{default_document, pass_unlearned, settled, unkeyed, wishes_for};
 pub use self::upgrade::{fact as upgrade_fact, would_ask as would_ask_to_upgrade};
 
 /// Lives a request through, from its head to the head of its answer; the body follows by itself.

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use samovar_cache::Cache;
 use samovar_policy::{LifetimeWish, Wishes};
 use samovar_reason::{Change, Coding, Explain, Lookup, Route as Why};
-use samovar_rules::{CodingWish, RequestParts, Rewritten, Rule, Site, TargetId};
+use samovar_rules::{CodingWish, HostStanding, RequestParts, Rewritten, Rule, Site, TargetId};
 use samovar_trace::Fact;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -86,7 +86,19 @@ pub(super) fn route_as(x: &Exchange, method: &Method) -> Result<(Route, Vec<Fact
     let routed = samovar_rules::route_with(&snapshot.settings.sites, &parts, &|site, folder| {
         default_document(snapshot, site, folder)
     })?;
-    Ok(settled(snapshot, routed))
+    let (mut route, facts) = settled(snapshot, routed);
+    if route.learns_host {
+        let standing = x.core.shared.host_standing(&route.host, x.at.mono_ms, true);
+        pass_unlearned(&mut route, standing);
+    }
+    Ok((route, facts))
+}
+
+/// Keeps a request from the cache whose host could not be learned.
+pub fn pass_unlearned(route: &mut Route, standing: HostStanding) {
+    if standing == HostStanding::NotLearned {
+        route.past_cache = route.past_cache.or(Some(Lookup::HostNotLearned));
+    }
 }
 
 /// What the rules said, freed from the configuration it was read from, and its facts.
@@ -128,6 +140,7 @@ pub fn settled(snapshot: &Snapshot, routed: samovar_rules::Routed<'_>) -> (Route
         rewritten,
         key: routed.key.0,
         relevant_cookies,
+        learns_host: routed.learns_host,
         overrides_method: routed.overrides_method,
         past_cache,
     };

@@ -21,6 +21,7 @@ use crate::log::AccessLog;
 use crate::metrics::CoreCounters;
 use arc_swap::ArcSwap;
 use samovar_cache::Cache;
+use samovar_rules::{HostStanding, LearnedHosts};
 use samovar_trace::{Record, Ring};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -40,6 +41,8 @@ pub struct Shared {
     pub counters: Vec<Arc<CoreCounters>>,
     /// Clients' connections, counted.
     pub places: Arc<Places>,
+    /// Hosts that default sites have served and no site names.
+    hosts: Mutex<LearnedHosts>,
     /// What rules count and remember of those who ask.
     pub gates: Gates,
     /// The last records by core.
@@ -93,6 +96,7 @@ impl Shared {
             counters: (0..cores).map(|_| Arc::default()).collect(),
             rings: (0..cores).map(|_| Mutex::new(Ring::new(records, bytes))).collect(),
             places: Arc::default(),
+            hosts: Mutex::default(),
             gates: Gates::default(),
             access_log,
             // Ids of two runs should not meet in a log: the start time leads, the count follows.
@@ -104,6 +108,31 @@ impl Shared {
             started_wall_ms: crate::clock::wall_ms(),
             addresses: OnceLock::new(),
         })
+    }
+
+    /// What is known of a host that no site names; `uses` if a client asks for it.
+    pub fn host_standing(&self, host: &str, now_ms: u64, uses: bool) -> HostStanding {
+        let places = self.snapshot().settings.limits.learned_hosts;
+        match uses {
+            true => self.learned_hosts().standing(host, places, now_ms),
+            false => self.learned_hosts().foreseen(host, places, now_ms),
+        }
+    }
+
+    /// Whether a host that no site names was learned.
+    pub fn knows_host(&self, host: &str) -> bool {
+        self.learned_hosts().knows(host)
+    }
+
+    /// Learns a host that no site names, if there is a place for it.
+    pub fn learn_host(&self, host: &str, now_ms: u64) -> bool {
+        let places = self.snapshot().settings.limits.learned_hosts;
+        self.learned_hosts().learn(host, places, now_ms)
+    }
+
+    /// The hosts that no site names: those learned, and before them the one asked for last.
+    pub fn learned_hosts(&self) -> MutexGuard<'_, LearnedHosts> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The configuration in force.

@@ -113,6 +113,12 @@ fn own(app: &Shared) -> Vec<LimitShape> {
     // Of the address with most.
     let busiest = l.connections_per_address.map(|_| app.places.most_of_one() as u64);
     let mut rows = vec![
+        row(
+            "limits",
+            "learned_hosts",
+            Value::Count(l.learned_hosts as u64),
+            Some(app.learned_hosts().count() as u64),
+        ),
         row("limits", "connections_max", Value::Count(l.connections_max as u64), Some(connections(app))),
         row("limits", "connections_per_address", bounded(l.connections_per_address, Value::Count), busiest),
         row("limits", "line_max_bytes", Value::Bytes(l.line_max_bytes as u64), None),

@@ -114,6 +114,15 @@ pub(crate) static LIMITS: Table = Table {
             "\"1 KiB\"",
         )
         .or("100"),
+        Key::new(
+            "learned_hosts",
+            Kind::Int(0, 100_000),
+            "Hosts that no site names and that a default site without `canonical_host` serves from the cache. A host is learned \
+             by a storable 2xx and forgotten when nobody asked for it for ten minutes and another needs its place; beyond \
+             this bound requests pass by the cache (`host-not-learned`).",
+            "1000",
+        )
+        .or("100"),
         Key::new("connections_max", Kind::Int(1, 10_000_000), "Connections of clients at once.", "1000")
             .or("10000"),
         Key::new(

@@ -35,11 +35,11 @@ pub(crate) static SITE: Table = Table {
             Key::new(
                 "canonical_host",
                 Kind::Text(Format::Authority),
-                "The host in keys and towards origins when a default site takes an unknown one, so that made-up hosts \
-                 cannot fill the cache.",
+                "The host in keys and towards origins when a default site takes an unknown one. Without it applications are \
+                 told the client's own `Host`, with its port, and it is part of the key; see `limits.learned_hosts`.",
                 "\"www.example\"",
             )
-            .absent("the first host without wildcard, else `localhost`"),
+            .absent("the client's own; for sites of files alone the first host without wildcard, else `localhost`"),
             Key::new(
                 "certificate",
                 Kind::Text(Format::Path),

@@ -140,6 +140,7 @@ pub(super) fn limits(root: &Checked) -> LimitSettings {
         idle_timeout: t.duration("idle_timeout"),
         send_timeout: t.duration("send_timeout"),
         rate_min_bytes: t.amount("rate_min").unwrap_or(0),
+        learned_hosts: t.count("learned_hosts"),
         connections_max: t.count("connections_max"),
         connections_per_address: t.amount("connections_per_address"),
         requests_per_connection: t.amount("requests_per_connection"),

@@ -83,12 +83,7 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
         let hint = "add `hosts = [\"…\"]`, or `default = true` to take the hosts that no site names";
         work.error(Code::MissingKey, &table.span, format!("no request can reach the site \"{name}\""), hint);
     }
-    let canonical = match table.get("canonical_host").and_then(Node::text) {
-        Some(text) => canonical(text),
-        None => {
-            hosts.iter().find(|h| !h.starts_with("*.")).cloned().unwrap_or_else(|| "localhost".to_owned())
-        }
-    };
+    let canonical = table.get("canonical_host").and_then(Node::text).map(canonical);
     let (fallback, handlers, takes) = targets(table, &name, work);
     let mut rules = rules(table, &name, takes, work);
     let mut otherwise = otherwise(table, &name, takes, work);
@@ -99,6 +94,14 @@ fn one(table: &Checked, index: &Option<Vec<String>>, work: &mut Work<'_>) -> Sit
         rule.ignore_cookies.extend(not_in_key.collect::<Vec<_>>());
     }
     balance::gate(table, &name, None, work);
+    // A file is the same under every name, an application is told its own.
+    let files_alone = !takes.http && !takes.handlers && rules.iter().all(|rule| rule.target.is_none());
+    let named = || hosts.iter().find(|h| !h.starts_with("*.")).cloned();
+    let canonical = match canonical {
+        Some(written) => written,
+        None if files_alone => named().unwrap_or_else(|| "localhost".to_owned()),
+        None => String::new(),
+    };
     let index = index_of(table, index, &handlers);
     let refuses = table.get("ambiguous_paths").and_then(Node::text) != Some("pass");
     let guards = Guards::new(&rules, &otherwise, refuses);
