@@ -13,6 +13,9 @@ cd "$(dirname "$0")/.."
 most_hundredths=230
 # Instructions for a byte. The dearest takes some 3,300 in a build without any optimisation, a few hundred in a release.
 per_byte=4000
+# Of a path in a site that guards, where every reading of it is held against every rule: the number of readings is bounded,
+# and the work is that of all of them. To be brought down, not up.
+per_byte_of_readings=20000
 
 need_cargo
 bash scripts/need.sh cc valgrind
@@ -26,13 +29,15 @@ cases=$(wc -l <"$work/names")
 for ((number = 1; number <= cases; number++)); do
     awk '/^(totals|summary):/ && $2 > most { most = $2 } END { print most + 0 }' "$work/out.$((2 * number))"
 done >"$work/counts"
-paste -d' ' "$work/names" "$work/counts" | awk -v most="$most_hundredths" -v per_byte="$per_byte" -v all="${1:-}" '
+paste -d' ' "$work/names" "$work/counts" | awk -v most="$most_hundredths" -v per_byte="$per_byte" \
+    -v per_byte_of_readings="$per_byte_of_readings" -v all="${1:-}" '
     NR % 2 == 1 { bytes = $2; count = $3; next }
     {
         # What takes next to nothing may take twice of that.
         ratio = int(100 * $3 / (count > 20000 ? count : 20000))
         each = int($3 / $2)
-        bad = ratio > most || each > per_byte || $3 == 0
+        may = $1 ~ /^path\/guarded/ ? per_byte_of_readings : per_byte
+        bad = ratio > most || each > may || $3 == 0
         failed += bad
         if (bad || all != "")
             printf "%-30s %d bytes: %d, %d bytes: %d; %d.%02d times, %d a byte%s\n", $1, bytes, count, $2, $3,
