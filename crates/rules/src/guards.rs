@@ -141,7 +141,7 @@ impl Guards {
 }
 
 /// Whether a rule asks, or excludes, more than the chosen does by itself.
-fn adds(rule: &Rule, chosen: &Rule) -> bool {
+pub(crate) fn adds(rule: &Rule, chosen: &Rule) -> bool {
     let excludes = |rule: &Rule| rule.wishes.lifetime == LifetimeWish::Never;
     if excludes(rule) && !excludes(chosen) {
         return true;

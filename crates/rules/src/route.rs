@@ -4,8 +4,9 @@
 //! listener's port, then file order. Rules: the first in file order that matches. Not here: whether the answer is
 //! stored or reused (`policy`), how an index document is found (`origin::files`).
 
-use crate::acts::{Acts, Rewritten};
+use crate::acts::Rewritten;
 use crate::cookies::relevant_cookies;
+use crate::guards::adds;
 use crate::host::normalise_host;
 use crate::key::{self, Place};
 use crate::path::{extension, last_segment, normalise_path};
@@ -14,7 +15,7 @@ use crate::readings;
 use crate::template::Vars;
 use crate::types::{PathGlob, RequestParts, Routed, Rule, Site, Sites, TargetId};
 use http::{HeaderName, Method};
-use samovar_policy::{Claim, LifetimeWish};
+use samovar_policy::Claim;
 use samovar_reason::{Explain, Lookup, Route};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -258,26 +259,22 @@ fn choose_with_document<'s>(
     let at = |facts: &PathFacts<'_>| site.rules.iter().position(|rule| facts.matches(rule));
     let own = at(facts);
     let path_of = |name: &str| format!("{}{name}", facts.path);
+    let own_rule = own.and_then(|own| site.rules.get(own)).unwrap_or(&site.otherwise);
+    // What guards the folder's own path, be it the site's, is not exchanged for less.
     let before_own = |path: &str| {
         let found = at(&PathFacts::of(path, facts.method));
-        found.filter(|found| own.is_none_or(|own| *found < own))
+        let rule = found.filter(|found| own.is_none_or(|own| *found < own)).and_then(|at| site.rules.get(at));
+        rule.filter(|rule| !adds(own_rule, rule))
     };
-    // What guards the folder's own path is not exchanged for what holds for the document.
-    if own.and_then(|own| site.rules.get(own)).is_some_and(excludes_or_guards)
-        || !site.index.iter().any(|name| before_own(&path_of(name)).is_some())
-    {
+    if !site.index.iter().any(|name| before_own(&path_of(name)).is_some()) {
         return by_path();
     }
     let Some(path) = document(site, facts.path).map(path_of) else { return by_path() };
-    let Some(rule) = before_own(&path).and_then(|at| site.rules.get(at)) else { return by_path() };
+    let Some(rule) = before_own(&path) else { return by_path() };
     let of_document = PathFacts::of(&path, facts.method);
     let matching = site.rules.iter().filter(|rule| facts.matches(rule) || of_document.matches(rule));
     let beaten = matching.filter(|other| !std::ptr::eq(*other, rule)).map(|beaten| &beaten.id).collect();
     (rule, Route::RuleByDocument, beaten, Some(path))
-}
-
-fn excludes_or_guards(rule: &Rule) -> bool {
-    rule.wishes.lifetime == LifetimeWish::Never || rule.acts.as_deref().is_some_and(Acts::guards)
 }
 
 /// What rules select by.

@@ -273,6 +273,23 @@ fn rules_hold_for_the_default_document_of_a_folder() {
         (vec![rule("one", "/pictures/index.html")], "/others/", Some(1), "otherwise", Route::NoRule, false),
         (vec![rule("all", "/**"), php()], "/pictures/", Some(0), "all", Route::RuleMatched, false),
     ];
+    // A site that lets in only some keeps its guard where the document's rule has none, and loses nothing to one that has it.
+    let deny = Addresses { networks: vec![], unix: true };
+    let access = Access { allow: Addresses::default(), deny };
+    let closed = |rule: Rule| Rule {
+        acts: Some(Arc::new(Acts { access: Some(access.clone()), ..Acts::default() })),
+        ..rule
+    };
+    for (rule, id) in [(php(), "otherwise"), (closed(php()), "php")] {
+        let index = vec!["index.php".to_owned()];
+        let otherwise = Arc::new(closed(Rule { id: "otherwise".into(), ..Rule::default() }));
+        let site = Site { index, rules: vec![rule], otherwise, ..site("s", &["s.example"], &[]) };
+        let sites = Sites { sites: vec![site] };
+        let headers = HeaderMap::new();
+        let routed =
+            route_with(&sites, &parts("s.example", "/staff/", &headers), &|_, _| Some("index.php")).unwrap();
+        assert_eq!(&*routed.rule.id, id);
+    }
     let none = HeaderMap::new();
     for (rules, path, there, id, reason, wanted) in rows {
         let index = vec!["index.php".to_owned(), "index.html".to_owned()];
