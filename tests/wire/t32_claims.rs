@@ -270,3 +270,36 @@ fn behind_fastcgi_all_of_it_holds_too() {
     let seen = server.get("/vars.php", &fields).text();
     assert!(seen.contains("REQUEST_METHOD=GET") && !seen.contains("claimed"), "{seen}");
 }
+
+/// A rule may guard one method: to claim that method in another request leads past no guard.
+#[test]
+fn a_claimed_method_does_not_lead_past_the_guard_of_that_method() {
+    let origin = takes_another_method();
+    let config = format!(
+        "config = 1\n[[site]]\nname = \"a\"\ndefault = true\norigin = \"{}\"\n[[site.rule]]\nid = \"closed\"\n\
+         path = \"/items/**\"\nmethod = [\"DELETE\"]\ndeny = [\"0.0.0.0/0\"]\n",
+        origin.url
+    );
+    let (server, _) = Server::configured(&config, &[]);
+    let mut client = server.connect();
+    assert_eq!(client.request("DELETE", "/items/1", &[], b"").status, 403);
+    for name in SPELLINGS {
+        for method in ["GET", "POST"] {
+            let claim = client.request(method, "/items/1", &[(name, "DELETE")], b"");
+            assert_eq!((claim.status, claim.reason().as_str()), (403, "address-denied"), "{method} {name}");
+        }
+    }
+    assert_eq!(client.request("POST", "/items/1?_method=DELETE", &[], b"").status, 403);
+    let explained = server.tell(&[
+        "explain",
+        &server.url("/items/1"),
+        "--method",
+        "POST",
+        "-H",
+        "X-HTTP-Method-Override: DELETE",
+    ]);
+    assert!(explained.contains("rule-by-reading") && explained.contains("closed"), "{explained}");
+    // What claims nothing, or claims it elsewhere, goes on.
+    assert_eq!(client.request("POST", "/items/1", &[], b"").status, 200);
+    assert_eq!(client.request("POST", "/other", &[("X-HTTP-Method-Override", "DELETE")], b"").status, 404);
+}

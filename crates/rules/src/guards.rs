@@ -3,7 +3,8 @@
 //! A site guards if any of its rules looks at addresses, counts requests or asks for users, and excludes if some of its rules
 //! say `never` and others do not. Only such sites pay anything. There an ambiguous path is refused (`ambiguous`), and every
 //! other is held to each of its readings (`readings`): each falls to a rule of its own, and the guards of all of them are
-//! asked. Which rule decides everything else stays as it is: the first that matches the path itself. Not here: how guards
+//! asked. A request that claims another method (`X-HTTP-Method-Override` and its like) is held to the guards of all methods.
+//! Which rule decides everything else stays as it is: the first that matches the path itself. Not here: how guards
 //! are asked (`server::pipeline::gate`).
 
 use crate::acts::Acts;
@@ -12,8 +13,12 @@ use crate::glob::META;
 use crate::path::last_segment;
 use crate::readings::{compared, folded, is_document, is_plain, others};
 use crate::types::{PathGlob, Rule};
+use http::Method;
 use samovar_policy::LifetimeWish;
 use samovar_reason::Route;
+
+/// Stands for all methods that no rule names.
+const UNNAMED_METHOD: &[u8] = b"UNNAMED";
 
 /// What a site's rules come to as guards. Made once, when the configuration is read.
 #[derive(Clone, Debug, Default)]
@@ -94,24 +99,34 @@ impl Guards {
     }
 
     /// The rules that hold for a normalised path beside `chosen`, each with one reading that falls to it. `choose` is the
-    /// first rule of the site that matches a path as globs are compared with it, by the globs given or their own.
+    /// first rule of the site that matches a path as globs are compared with it and a method, by the globs given or their
+    /// own. `claims_method` says that the request asks the application to take another method for its own: which one, each
+    /// application decides for itself, so all are held.
     ///
     /// # Errors
     /// `TooManyReadings`.
     pub(crate) fn held<'s>(
         &self,
         path: &str,
+        (method, claims_method): (&Method, bool),
         chosen: &Rule,
         rules: &'s [Rule],
-        choose: impl Fn(&str, Option<&[Option<PathGlob>]>) -> &'s Rule,
+        choose: impl Fn(&str, &Method, Option<&[Option<PathGlob>]>) -> &'s Rule,
     ) -> Result<Vec<Held<'s>>, (Route, String)> {
         if !self.any() {
             return Ok(Vec::new());
         }
         let has_case = path.bytes().any(|byte| byte.is_ascii_uppercase() || byte == b'%');
         let plain = is_plain(path);
-        if plain && !has_case && !self.folds_all {
+        if plain && !has_case && !self.folds_all && !claims_method {
             return Ok(Vec::new());
+        }
+        let unnamed = Method::from_bytes(UNNAMED_METHOD).unwrap_or_default();
+        let mut methods = vec![method];
+        if claims_method {
+            methods.extend(rules.iter().flat_map(|rule| &rule.methods).chain([&unnamed]));
+            methods.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
+            methods.dedup();
         }
         let many = || (Route::TooManyReadings, format!("of {} bytes", path.len()));
         let mut readings = match plain {
@@ -129,11 +144,13 @@ impl Guards {
         // The path's own rule is among them: another may have been chosen by a folder's default document.
         readings.push(compared(path).into_owned());
         for reading in &readings {
-            hold(choose(reading, None), reading);
+            methods.iter().for_each(|method| hold(choose(reading, method, None), reading));
         }
         if has_case || self.folds_all {
             for reading in readings.iter().map(|reading| folded(reading)) {
-                hold(choose(&reading, Some(&self.folded)), &reading);
+                methods
+                    .iter()
+                    .for_each(|method| hold(choose(&reading, method, Some(&self.folded)), &reading));
             }
         }
         Ok(found)

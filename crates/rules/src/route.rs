@@ -50,13 +50,20 @@ pub fn route_with<'s>(
     let compared = readings::compared(&path);
     let facts = PathFacts::of(&compared, parts.method);
     let (rule, rule_reason, beaten, document) = choose_with_document(site, &facts, document);
-    let held = site.guards.held(&path, rule, &site.rules, |reading, globs| {
-        let facts = PathFacts::of(reading, parts.method);
-        first_rule(site, |at, rule| match globs {
-            Some(globs) => facts.matches_by(rule, globs.get(at).and_then(Option::as_ref)),
-            None => facts.matches(rule),
-        })
-    })?;
+    let claims = Claims::of(parts, rule);
+    let held = site.guards.held(
+        &path,
+        (parts.method, claims.method),
+        rule,
+        &site.rules,
+        |reading, method, globs| {
+            let facts = PathFacts::of(reading, method);
+            first_rule(site, |at, rule| match globs {
+                Some(globs) => facts.matches_by(rule, globs.get(at).and_then(Option::as_ref)),
+                None => facts.matches(rule),
+            })
+        },
+    )?;
     let rewritten = rewritten(rule, parts, scheme, &host, &path)?;
     // What runs a script is told by the path that the origin is asked for.
     let asked_path = rewritten.as_ref().map_or(path.as_str(), |rewritten| &rewritten.path);
@@ -64,7 +71,6 @@ pub fn route_with<'s>(
     let site_in_key =
         shares_urls(sites, site, site_reason, &host, parts.listener_port).then_some(&*site.name);
     let place = Place { scheme, host: &host, path: &path, query: parts.query, site: site_in_key };
-    let claims = Claims::of(parts, rule);
     let key = key::build(&place, rule, &claims.target, parts.headers);
     let cookies = relevant_cookies(rule, parts.headers);
     let past_cache = match too_many_variables(&rule.vary_query, parts.query) {

@@ -307,3 +307,39 @@ fn rules_hold_for_the_default_document_of_a_folder() {
         assert_eq!(routed.key.as_str(), format!("http://s.example{path}"), "{what}");
     }
 }
+
+/// A rule for some methods guards against requests that only claim one of them, however the claim is made.
+#[test]
+fn a_claimed_method_is_held_to_the_guards_of_every_method() {
+    let deny = Addresses { networks: vec![], unix: true };
+    let acts = Acts { access: Some(Access { allow: Addresses::default(), deny }), ..Acts::default() };
+    let closed = |id: &str, path: &str, methods: &[Method]| Rule {
+        acts: Some(Arc::new(acts.clone())),
+        methods: methods.to_vec(),
+        ..rule(id, path)
+    };
+    let open = |path: &str, methods: &[Method]| Rule { methods: methods.to_vec(), ..rule("open", path) };
+    let limited = vec![closed("delete", "/items/**", &[Method::DELETE, Method::PUT])];
+    let except = vec![open("/items/**", &[Method::GET, Method::POST]), closed("others", "/items/**", &[])];
+    for (rules, method, claim, query, held) in [
+        (&limited, Method::POST, None, None, &[][..]),
+        (&limited, Method::DELETE, Some("x-http-method-override"), None, &[]),
+        (&limited, Method::POST, Some("x-http-method-override"), None, &["delete"]),
+        (&limited, Method::GET, Some("x-method-override"), None, &["delete"]),
+        (&limited, Method::POST, None, Some("_method=DELETE"), &["delete"]),
+        (&except, Method::POST, None, Some("a=b"), &[]),
+        (&except, Method::POST, Some("x-http-method"), None, &["others"]),
+    ] {
+        let guards = Guards::new(rules, &Rule::default(), true);
+        let site = Site { rules: rules.clone(), guards, ..default_site("a") };
+        let sites = Sites { sites: vec![site] };
+        let mut headers = HeaderMap::new();
+        if let Some(name) = claim {
+            headers.insert(name, "DELETE".parse().unwrap());
+        }
+        let parts = RequestParts { method: &method, query, ..parts("a", "/items/1", &headers) };
+        let routed = route(&sites, &parts).unwrap();
+        let ids: Vec<&str> = routed.held.iter().map(|held| &*held.rule.id).collect();
+        assert_eq!(ids, held, "{method} {claim:?} {query:?}");
+    }
+}
