@@ -305,3 +305,41 @@ fn check_says_which_rules_hold_for_every_reading() {
     let words = check("[[site.rule]]\npath = \"/staff/**\"\n");
     assert!(!words.contains("held to") && words.contains("0 warnings"), "{words}");
 }
+
+/// A front controller takes what follows its own name for the path, and a folder's document stands for the folder with and
+/// without its last slash: what guards or excludes those holds.
+#[test]
+fn what_a_front_controller_is_handed_is_guarded() {
+    let origin = Origin::new(|asked| {
+        let path = asked.target().split('?').next().unwrap_or_default().to_owned();
+        let route = path.strip_prefix("/index.php").unwrap_or(&path).replace("//", "/");
+        match route.starts_with("/staff/") || route.starts_with("/folder/") || route.starts_with("/calls/") {
+            true => (200, own(&[("Cache-Control", "max-age=60")]), SECRET.into()),
+            false => (404, own(&[]), Vec::new()),
+        }
+    });
+    let text = format!(
+        "config = 1\n[[site]]\nname = \"a\"\nhosts = [\"a.test\"]\norigin = \"{}\"\n\
+         [[site.rule]]\npath = \"/staff/**\"\ndeny = [\"0.0.0.0/0\"]\n\
+         [[site.rule]]\npath = \"/folder\"\ndeny = [\"0.0.0.0/0\"]\n\
+         [[site.rule]]\npath = \"/never/**\"\nnever = true\n\
+         [[site.rule]]\npath = \"/calls/**\"\nrate = {{ requests = 1, per = \"1h\", burst = 1 }}\n",
+        origin.url
+    );
+    let (server, _file) = Server::configured(&text, &[]);
+    let mut client = server.connect();
+    let mut status = |path: &str| client.get(path, &[("Host", "a.test")]).status;
+    for path in
+        ["/staff/x", "/index.php/staff/x", "/index.php//staff/x", "/index.php%2Fstaff/x", "/v/a.php/staff/x"]
+    {
+        assert_eq!(status(path), 403, "{path}");
+    }
+    for path in ["/folder", "/folder/", "/folder/index.html"] {
+        assert_eq!(status(path), 403, "{path}");
+    }
+    assert_eq!((status("/calls/q"), status("/index.php/calls/q")), (200, 429));
+    // A version in a folder's name is no script.
+    assert_eq!(status("/v1.0/staff/x"), 404);
+    let explained = server.tell(&["explain", "http://a.test/index.php/never/x"]);
+    assert!(explained.contains("rule-by-reading") && explained.contains("/never/x"), "{explained}");
+}

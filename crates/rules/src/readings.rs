@@ -112,6 +112,8 @@ pub(crate) fn others(path: &str, documents: &[String]) -> Result<Vec<String>, To
     set.scripts()?;
     set.widen("/", without_last_slash)?;
     set.documents(documents)?;
+    // That of the folders that documents stand for.
+    set.widen("/", without_last_slash)?;
     let compared = compared(path);
     set.all.retain(|reading| *reading != compared);
     Ok(set.all)
@@ -174,13 +176,18 @@ impl Readings {
     }
 
     /// Every script that may be named on the way, the rest being handed to it (RFC 3875 §4.1.5): all that stands before a
-    /// slash and ends in a name with a dot.
+    /// slash and ends in a name with a dot. And the rest by itself: a front controller takes it for the path.
     fn scripts(&mut self) -> Result<(), TooMany> {
         for at in 0..self.all.len() {
             let path = self.all.get(at).cloned().unwrap_or_default();
-            let before = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
-            for script in before.filter(|before| last_segment(before).contains('.')) {
-                self.add(script.to_owned())?;
+            for (script, rest) in path.match_indices('/').filter_map(|(end, _)| path.split_at_checked(end)) {
+                let name = last_segment(script);
+                if name.contains('.') {
+                    self.add(script.to_owned())?;
+                }
+                if may_be_script(name) {
+                    self.add(rest.to_owned())?;
+                }
             }
         }
         Ok(())
@@ -201,6 +208,12 @@ impl Readings {
         }
         Ok(())
     }
+}
+
+/// Whether the name may be that of a script: its extension begins with a letter, which those of versions do not.
+fn may_be_script(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|extension| extension.starts_with(|first: char| first.is_ascii_alphabetic()))
 }
 
 /// All before the first `end`.
@@ -373,9 +386,11 @@ mod tests {
         for (path, wanted) in [
             ("/a/b", &[][..]),
             ("/a.php", &[]),
-            ("/a.php/", &["/a.php", "/a.php/index.php"]),
-            ("/a.php/x.y/z", &["/a.php", "/a.php/x.y"]),
-            ("/v1.0/a.php/x", &["/v1.0", "/v1.0/a.php"]),
+            ("/a.php/", &["/", "/a.php", "/a.php/index.php", "/index.php"]),
+            ("/a.php/x.y/z", &["/a.php", "/a.php/x.y", "/x.y/z", "/z"]),
+            ("/v1.0/a.php/x", &["/v1.0", "/v1.0/a.php", "/x"]),
+            ("/v1.0/x", &["/v1.0"]),
+            ("/front.php/s/x", &["/front.php", "/s/x"]),
             ("/s;v=1/x;y", &["/s/x", "/s", "/s;v=1/x"]),
             ("/s;v=1%2Fx", &["/s", "/s;v=1/x", "/s/x"]),
             ("/s%3Bv", &["/s"]),
@@ -390,7 +405,7 @@ mod tests {
             ("//a/s", &["//a/s", "/s"]),
             ("///a/s", &["///a/s", "/s"]),
             ("/%2Fa/s", &["//a/s", "/a/s", "/s"]),
-            ("/a.php%2Fx", &["/a.php/x", "/a.php"]),
+            ("/a.php%2Fx", &["/a.php/x", "/a.php", "/x"]),
             ("/a%20b", &[]),
             ("/a%20", &["/a"]),
             ("/a.", &["/a"]),
@@ -398,7 +413,7 @@ mod tests {
             ("/a::$DATA", &["/a"]),
             ("/a%3Fb", &["/a"]),
             ("/a/", &["/a", "/a/index.php"]),
-            ("/a/index.html", &["/a/"]),
+            ("/a/index.html", &["/a/", "/a"]),
             ("/", &["/index.php"]),
         ] {
             let Ok(path) = normalise_path(path) else { panic!("{path}") };
