@@ -303,3 +303,25 @@ fn a_claimed_method_does_not_lead_past_the_guard_of_that_method() {
     assert_eq!(client.request("POST", "/items/1", &[], b"").status, 200);
     assert_eq!(client.request("POST", "/other", &[("X-HTTP-Method-Override", "DELETE")], b"").status, 404);
 }
+
+/// Applications that read fields as variables take `Accept_Language` for `Accept-Language`. Their `Vary` is right, and the
+/// cache compares a field that was never sent.
+#[test]
+fn no_field_poses_as_the_one_that_a_response_varies_by() {
+    let origin = Origin::new(|asked| {
+        let language = asked.fields.iter().find(|(name, _)| variable(name) == "accept_language");
+        let language = language.map_or("none", |(_, value)| value).to_owned();
+        let fields = own(&[("Cache-Control", "max-age=60"), ("Vary", "Accept-Language")]);
+        (200, fields, language.into_bytes())
+    });
+    let server = Server::before(&origin.url, &[]);
+    let mut client = server.connect();
+    for name in ["Accept_Language", "accept.language", "ACCEPT_LANGUAGE"] {
+        let path = format!("/{name}");
+        assert_eq!(client.get(&path, &[(name, "evil")]).text(), "none", "{name}");
+        let next = client.get(&path, &[]);
+        assert_eq!((next.text().as_str(), next.is_hit()), ("none", true), "{name}");
+    }
+    assert_eq!(client.get("/own", &[("Accept-Language", "de"), ("api_key", "x")]).text(), "de");
+    assert!(server.json(&["trace", "--last", "9"]).to_string().contains("accept_language"));
+}

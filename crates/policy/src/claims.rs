@@ -122,6 +122,49 @@ pub fn claimed(name: &[u8]) -> Option<Claimed> {
     Some(Claimed { claim: *claim, alias })
 }
 
+/// Fields of RFC 9110 and of browsers by which responses are chosen, or which a cache reads itself.
+const CHOSEN_BY: [&str; 32] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "authorization",
+    "cache-control",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-type",
+    "cookie",
+    "device-memory",
+    "dnt",
+    "dpr",
+    "expect",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "origin",
+    "prefer",
+    "range",
+    "referer",
+    "save-data",
+    "sec-gpc",
+    "te",
+    "transfer-encoding",
+    "upgrade-insecure-requests",
+    "user-agent",
+    "x-requested-with",
+];
+
+/// Whether applications that read fields as variables (CGI, WSGI, Rack) take a field of this name for one by which
+/// responses are chosen (`Accept_Language`), while HTTP takes it for another: no `Vary` names it.
+pub fn poses_as_another(name: &[u8]) -> bool {
+    let is_odd = name.iter().any(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-');
+    is_odd && CHOSEN_BY.iter().any(|known| Is(known).fits(name))
+}
+
 /// Whether a field of this name makes applications take another method for the request's.
 pub fn overrides_method(name: &[u8]) -> bool {
     // The lengths of the three, which few other fields have.
@@ -155,6 +198,24 @@ fn same(name: &[u8], known: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn names_that_pose_as_others() {
+        for (name, poses) in [
+            ("accept_language", true),
+            ("Accept_Language", true),
+            ("accept.language", true),
+            ("if_none-match", true),
+            ("USER_AGENT", true),
+            ("accept-language", false),
+            ("api_key", false),
+            ("accept_languages", false),
+            ("x_accept_language", false),
+            ("", false),
+        ] {
+            assert_eq!(super::poses_as_another(name.as_bytes()), poses, "{name}");
+        }
+    }
+
     use super::*;
 
     #[test]

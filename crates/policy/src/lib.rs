@@ -41,7 +41,7 @@ mod vary;
 pub use age::age_ms;
 pub use certain::{RawAsked, RawValidators, certainly, raw_validators};
 pub use chunked::{BadChunk, ChunkRun, Chunked};
-pub use claims::{Claim, Claimed, claimed, overrides_method};
+pub use claims::{Claim, Claimed, claimed, overrides_method, poses_as_another};
 pub use coding::{Coding, coded_fields, coding_held, forbids_transform, plain_tags};
 pub use date::{HTTP_DATE_BYTES, parse_http_date, write_http_date};
 pub use forwards::{count_down, ends_here};

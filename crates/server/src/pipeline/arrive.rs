@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, combinators::BoxBody};
 use hyper::body::Incoming;
 use samovar_hot::ConnHandle;
 use samovar_origin::{Client, Failure, Reached};
-use samovar_policy::{Claim, Claimed, Now, claimed};
+use samovar_policy::{Claim, Claimed, Now, claimed, poses_as_another};
 use samovar_reason::{Hot, Upstream};
 use samovar_trace::Fact;
 use std::cell::RefCell;
@@ -151,7 +151,8 @@ fn believe(
 
 /// Drops the fields that claim another target or client than the request has: all but those that a trusted proxy sends
 /// under their usual names. What is written anew for the origin goes from everybody: it would be an input that no key
-/// knows of. A claim of the method stays, for applications live by it; such a request passes by the cache.
+/// knows of. A claim of the method stays, for applications live by it; such a request passes by the cache. A name that some
+/// applications take for that of a field by which responses are chosen goes from everybody, too.
 ///
 /// Returns the names of those that end here for want of trust.
 pub fn drop_claims(headers: &mut http::HeaderMap, trusted: bool) -> Vec<String> {
@@ -161,9 +162,12 @@ pub fn drop_claims(headers: &mut http::HeaderMap, trusted: bool) -> Vec<String> 
         Claim::Target | Claim::Address | Claim::Scheme => alias || !trusted,
     };
     let claims = |name: &http::HeaderName| claimed(name.as_str().as_bytes()).filter(|it| goes(*it));
+    let poses = |name: &http::HeaderName| poses_as_another(name.as_str().as_bytes()).then_some(Claim::Target);
     // Most requests have none, which one look at the names tells.
-    let dropped: Vec<_> =
-        headers.keys().filter_map(|name| claims(name).map(|it| (name.clone(), it.claim))).collect();
+    let dropped: Vec<_> = headers
+        .keys()
+        .filter_map(|name| Some((name.clone(), claims(name).map(|it| it.claim).or_else(|| poses(name))?)))
+        .collect();
     let untrusted = dropped.iter().filter(|(_, claim)| !trusted || *claim != Claim::Rebuilt);
     let mut names: Vec<String> = untrusted.map(|(name, _)| name.to_string()).collect();
     names.sort_unstable();
