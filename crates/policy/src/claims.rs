@@ -43,7 +43,7 @@ use Claim::{Address, Method, Rebuilt, Scheme, Target};
 use Name::{Begins, Ends, Is};
 
 /// Names that begin with `x-`; the first row that fits holds.
-const EXTENSIONS: [(Name, Claim); 32] = [
+const EXTENSIONS: [(Name, Claim); 40] = [
     (Is("x-http-method-override"), Method),
     (Is("x-method-override"), Method),
     (Is("x-http-method"), Method),
@@ -76,11 +76,21 @@ const EXTENSIONS: [(Name, Claim); 32] = [
     (Is("x-override-url"), Target),
     (Is("x-http-path-override"), Target),
     (Is("x-waws-unencoded-url"), Target),
+    (Is("x-proxy-host"), Target),
+    // Who is signed in, as proxies that ask for it say.
+    (Is("x-remote-user"), Target),
+    (Is("x-webauth-user"), Target),
+    (Begins("x-auth-request-"), Target),
+    (Begins("x-ssl-client-"), Target),
+    (Begins("x-client-cert"), Target),
+    // Which file an application's server sends in its place, and from which folder.
+    (Is("x-sendfile-type"), Target),
+    (Is("x-accel-mapping"), Target),
 ];
 
 /// Names that begin otherwise. `Https` is read as `HTTP_HTTPS` by many PHP applications; gunicorn takes `Script_Name` and
 /// `Path_Info` from proxies on the same machine.
-const OTHERS: [(Name, Claim); 10] = [
+const OTHERS: [(Name, Claim); 14] = [
     (Is("forwarded"), Rebuilt),
     (Is("https"), Target),
     (Is("front-end-https"), Target),
@@ -91,6 +101,10 @@ const OTHERS: [(Name, Claim); 10] = [
     (Is("path-info"), Target),
     (Is("request-uri"), Target),
     (Is("coming-from"), Address),
+    (Is("remote-user"), Target),
+    (Is("proxy-host"), Target),
+    (Begins("ssl-client-"), Target),
+    (Is("uri"), Target),
 ];
 
 /// How names end that hold the client's address: those of proxies, delivery networks and hosting services.
@@ -250,6 +264,13 @@ mod tests {
             ("x_rewrite_url", Target, true),
             ("X-Envoy-Original-Path", Target, false),
             ("X-Host", Target, false),
+            ("Remote-User", Target, false),
+            ("X_Remote_User", Target, true),
+            ("X-Auth-Request-Email", Target, false),
+            ("X-SSL-Client-Verify", Target, false),
+            ("Ssl-Client-S-Dn", Target, false),
+            ("X-Sendfile-Type", Target, false),
+            ("X-Accel-Mapping", Target, false),
             ("X-Script-Name", Target, false),
             ("Script_Name", Target, true),
             ("PATH_INFO", Target, true),
