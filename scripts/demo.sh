@@ -3,7 +3,7 @@
 #
 # Starts everything on free ports and leaves nothing running, unless KEEP=1. The report stays in target/demo/.
 #   DEMO_SECONDS=4     how long each of the three runs measures
-#   PROFILE=release    programs optimised as a whole, as published figures want them; `quick` builds in half the time
+#   PROFILE=release    programs optimised as a whole, as published figures want them; `quick` builds sooner
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib.sh
@@ -49,7 +49,7 @@ bash scripts/need.sh cc curl
 mkdir -p "$out"
 rm -f "$out"/*
 
-chapter "Building three programs: samovar, thirst, and a handler that draws (about four minutes on two cores the first time)"
+chapter "Building three programs: samovar, thirst, and a handler that draws (minutes, the first time)"
 note "Then, in about a minute: how fast is the handler? How fast with one rule? How fast when hot? Is the picture right, and why
 is it a hit?"
 build_programs "$profile" samovar thirst copyright-images
